@@ -4,58 +4,93 @@
 /** What an entry is sorted by: a number, then a text, then its key. */
 export type SortBy = readonly [number, string]
 
+/** Waits between the steps of long work, so that other work comes between them. */
+export type Wait = () => Promise<unknown> | undefined
+
 export type KeyOrder = {
-  /** A copy, so that a reader who goes slice by slice misses nothing when entries change meanwhile. */
-  keys: () => string[]
-  /** Call it while the map still has the entry. */
-  beforeRemoval: (key: string) => void
-  /** Call it once the map has the entry. */
-  afterAddition: (key: string) => void
+  /** They stay as they are when entries change, so that a reader who goes slice by slice misses nothing. */
+  keys: (wait: Wait) => Promise<readonly string[]>
+  /** Changes the entry of a key. */
+  change: (key: string, act: () => void) => void
   /** Call it after other changes: the keys are sorted when they are next asked for. */
   forget: () => void
 }
 
 export type Held<Entry> = { held: (key: string) => Entry | undefined; entries: () => Iterable<[string, Entry]> }
 
-export function createKeyOrder<Entry>(map: Held<Entry>, sortByOf: (entry: Entry) => SortBy): KeyOrder {
-  let order: string[] | undefined
+/** Where changes come faster than this, the last attempt does not wait. */
+const attemptsMax = 3
 
-  const positionOf = (keys: readonly string[], key: string): number => {
+/** Without `sortByOf`, the order is that of insertion. */
+export function createKeyOrder<Entry>(map: Held<Entry>, sortByOf?: (entry: Entry) => SortBy): KeyOrder {
+  let order: string[] | undefined
+  /** Somebody reads the order, so the next change makes a copy. A copy for each reader would take longer than most pages. */
+  let isRead = false
+  let changes = 0
+
+  const positionOf = (keys: readonly string[], key: string, sortBy: (entry: Entry) => SortBy): number => {
     const wanted = map.held(key)
     if (wanted === undefined) return -1
-    const sortBy = sortByOf(wanted)
+    const wantedBy = sortBy(wanted)
     let [low, high] = [0, keys.length]
     while (low < high) {
       const middle = (low + high) >> 1
       const other = keys[middle] ?? ''
       const entry = map.held(other)
-      if (entry !== undefined && compare(sortByOf(entry), other, sortBy, key) < 0) low = middle + 1
+      if (entry !== undefined && compare(sortBy(entry), other, wantedBy, key) < 0) low = middle + 1
       else high = middle
     }
     return low
   }
 
+  /** Undefined if an entry changed meanwhile. */
+  async function collect(wait: Wait): Promise<string[] | undefined> {
+    const before = changes
+    const all: Sortable[] = []
+    for (const [key, entry] of map.entries()) {
+      all.push({ key, sortBy: sortByOf?.(entry) ?? unsorted })
+      const turn = wait()
+      if (turn !== undefined) await turn
+      if (changes !== before) return undefined
+    }
+    return sortByOf === undefined ? all.map(({ key }) => key) : sortKeys(all)
+  }
+
   return {
-    keys: () => {
-      order ??= sortKeys(map.entries(), sortByOf)
-      return order.slice()
+    keys: async (wait) => {
+      for (let attempt = 1; order === undefined; attempt++)
+        order = await collect(attempt < attemptsMax ? wait : () => undefined)
+      isRead = true
+      return order
     },
-    beforeRemoval: (key) => {
-      if (order === undefined) return
-      const position = positionOf(order, key)
-      if (order[position] === key) order.splice(position, 1)
-    },
-    afterAddition: (key) => {
-      if (order !== undefined) order.splice(positionOf(order, key), 0, key)
+    change: (key, act) => {
+      changes += 1
+      if (order === undefined) return act()
+      if (isRead) order = order.slice()
+      isRead = false
+      const was = map.held(key) !== undefined
+      if (sortByOf !== undefined && was) {
+        const position = positionOf(order, key, sortByOf)
+        if (order[position] === key) order.splice(position, 1)
+      }
+      act()
+      const is = map.held(key) !== undefined
+      if (sortByOf !== undefined && is) order.splice(positionOf(order, key, sortByOf), 0, key)
+      // A value that is replaced keeps its place.
+      else if (is && !was) order.push(key)
+      else if (was && !is && sortByOf === undefined) order = undefined
     },
     forget: () => {
+      changes += 1
       order = undefined
     },
   }
 }
 
-function sortKeys<Entry>(entries: Iterable<[string, Entry]>, sortByOf: (entry: Entry) => SortBy): string[] {
-  const all = [...entries].map(([key, entry]) => ({ key, sortBy: sortByOf(entry) }))
+type Sortable = { key: string; sortBy: SortBy }
+const unsorted: SortBy = [0, '']
+
+function sortKeys(all: Sortable[]): string[] {
   return all.sort((one, other) => compare(one.sortBy, one.key, other.sortBy, other.key)).map(({ key }) => key)
 }
 

@@ -1,5 +1,5 @@
 // A map that keeps values packed, many in one text, until they are used, because most rows of a large installation are not.
-import { createKeyOrder, type SortBy } from './key-order.ts'
+import { createKeyOrder, type SortBy, type Wait } from './key-order.ts'
 import { createRowBlocks } from './row-blocks.ts'
 
 /** Iterating unpacks a value without keeping it: only `get` does, so that a value in use stays the same. */
@@ -14,8 +14,8 @@ export type PackedMap<Value extends object> = ReadonlyMap<string, Value> & {
   held: (key: string) => Value | string | undefined
   /** Unpacks a value without keeping it. */
   peek: (key: string) => Value | undefined
-  /** A copy of the keys, in the order that the map was made with, or else of insertion. */
-  keysInOrder: () => string[]
+  /** The keys in the order that the map was made with, or else of insertion (see key-order.ts). */
+  keysInOrder: (wait: Wait) => Promise<readonly string[]>
   /** The key of a row that was added packed, by its value at the other place of the map. It may be deleted since. */
   packedKeyWith: (other: string) => string | undefined
 }
@@ -31,7 +31,7 @@ export function createPackedMap<Value extends object>(
   { sortByOf, otherPlace }: PackedMapOptions<Value> = {},
 ): PackedMap<Value> {
   const { rows, values, take, held, entries, size } = createHoldings<Value>(otherPlace)
-  const order = sortByOf && createKeyOrder({ held, entries }, sortByOf)
+  const order = createKeyOrder({ held, entries }, sortByOf)
   const toValue = (entry: Value | string) => (typeof entry === 'string' ? unpack(entry) : entry)
 
   function* iterate(): Generator<[string, Value], undefined> {
@@ -57,19 +57,22 @@ export function createPackedMap<Value extends object>(
       return value
     },
     set: (key, value) => {
-      order?.beforeRemoval(key)
-      take(key)
-      values.set(key, value)
-      order?.afterAddition(key)
+      order.change(key, () => {
+        take(key)
+        values.set(key, value)
+      })
     },
     addPacked: (text) => {
       rows.add(text)
-      order?.forget()
+      order.forget()
     },
     delete: (key) => {
-      order?.beforeRemoval(key)
-      const wasPacked = take(key)
-      return values.delete(key) || wasPacked
+      let wasHeld = false
+      order.change(key, () => {
+        const wasPacked = take(key)
+        wasHeld = values.delete(key) || wasPacked
+      })
+      return wasHeld
     },
     has: (key) => held(key) !== undefined,
     get size() {
@@ -83,7 +86,7 @@ export function createPackedMap<Value extends object>(
       const entry = held(key)
       return entry === undefined ? undefined : toValue(entry)
     },
-    keysInOrder: () => order?.keys() ?? [...iterateKeys()],
+    keysInOrder: order.keys,
     packedKeyWith: (other) => {
       const row = otherPlace === undefined ? undefined : rows.find(otherPlace, other)
       return row === undefined ? undefined : rows.keyOf(row)

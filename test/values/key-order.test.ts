@@ -6,6 +6,8 @@ import { createPackedMap } from '../../src/values/packed-map.ts'
 
 type Row = { at: number; name: string }
 
+const atOnce = () => undefined
+
 const pack = (key: string, { at, name }: Row) => JSON.stringify([key, at, name])
 function unpack(text: string): Row {
   const [, at, name] = JSON.parse(text) as [string, number, string]
@@ -19,21 +21,23 @@ const createRows = () =>
     },
   })
 
-test('a row that is created, renamed or deleted has its place at once', () => {
+test('a row that is created, renamed or deleted has its place at once', async () => {
   const rows = createRows()
   rows.addPacked([pack('1', { at: 5, name: 'b' }), pack('2', { at: 5, name: 'a' })].join('\n'))
   rows.set('3', { at: 1, name: 'z' })
-  expect(rows.keysInOrder()).toEqual(['3', '2', '1'])
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '2', '1'])
+  const read = await rows.keysInOrder(atOnce)
   rows.set('4', { at: 5, name: 'aa' })
-  expect(rows.keysInOrder()).toEqual(['3', '2', '4', '1'])
+  expect(read).toEqual(['3', '2', '1'])
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '2', '4', '1'])
   rows.set('2', { at: 5, name: 'c' })
-  expect(rows.keysInOrder()).toEqual(['3', '4', '1', '2'])
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '4', '1', '2'])
   rows.delete('4')
   rows.delete('9')
-  expect(rows.keysInOrder()).toEqual(['3', '1', '2'])
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '1', '2'])
 })
 
-test('any changes leave the order of a sort', () => {
+test('any changes leave the order of a sort', async () => {
   const change = fc.record({
     key: fc.integer({ min: 0, max: 12 }).map(String),
     at: fc.integer({ min: 0, max: 2 }),
@@ -41,12 +45,12 @@ test('any changes leave the order of a sort', () => {
     how: fc.constantFrom('set', 'delete', 'get'),
   })
   const packed = fc.array(change, { maxLength: 12 })
-  fc.assert(
-    fc.property(packed, fc.array(change, { maxLength: 40 }), (before, changes) => {
+  await fc.assert(
+    fc.asyncProperty(packed, fc.array(change, { maxLength: 40 }), async (before, changes) => {
       const rows = createRows()
-      rows.keysInOrder()
+      await rows.keysInOrder(atOnce)
       for (const [index, row] of before.entries()) rows.addPacked(pack(String(index), row))
-      rows.keysInOrder()
+      await rows.keysInOrder(atOnce)
       for (const { key, at, name, how } of changes)
         if (how === 'set') rows.set(key, { at, name })
         else if (how === 'get') rows.get(key)
@@ -55,10 +59,35 @@ test('any changes leave the order of a sort', () => {
         ([key, one], [otherKey, other]) =>
           one.at - other.at || one.name.localeCompare(other.name) || (key < otherKey ? -1 : 1),
       )
-      expect(rows.keysInOrder()).toEqual(sorted.map(([key]) => key))
+      expect(await rows.keysInOrder(atOnce)).toEqual(sorted.map(([key]) => key))
     }),
     { numRuns: 100 },
   )
+})
+
+test('without a rule, keys have the order of insertion, also after changes and removals', async () => {
+  const rows = createPackedMap(unpack)
+  const row = { at: 1, name: 'a' }
+  rows.addPacked([pack('3', row), pack('1', row)].join('\n'))
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '1'])
+  rows.set('2', row)
+  rows.set('3', { at: 9, name: 'z' })
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '1', '2'])
+  rows.delete('1')
+  rows.delete('9')
+  expect(await rows.keysInOrder(atOnce)).toEqual(['3', '2'])
+})
+
+test('a change while the keys are collected is in the order, however often it happens', async () => {
+  const rows = createRows()
+  rows.addPacked(Array.from({ length: 10 }, (_, index) => pack(`packed-${index}`, { at: 1, name: 'a' })).join('\n'))
+  let added = 0
+  const keys = await rows.keysInOrder(() => {
+    rows.set(`added-${added++}`, { at: 0, name: 'b' })
+    return Promise.resolve()
+  })
+  expect(added).toBeGreaterThan(1)
+  expect(keys).toEqual([...rows.keys()].toSorted())
 })
 
 test('the head of a packed row has any name', () => {
