@@ -104,7 +104,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.keyboard.type('github')
     await page.keyboard.press('Tab')
     await page.keyboard.type('target')
-    for (let presses = 0; presses < 4; presses++) await page.keyboard.press('Tab')
+    for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Tab')
+    await page.keyboard.type('runs the builds')
+    for (let presses = 0; presses < 2; presses++) await page.keyboard.press('Tab')
     await page.keyboard.type('acme')
     await page.keyboard.press('Tab')
     await page.keyboard.type('app')
@@ -122,6 +124,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await latchkey.admin('policies.show', { policy: 'deploy' })).toMatchObject({
       subject: null,
       key_name: 'target',
+      description: 'runs the builds',
     })
   })
 
