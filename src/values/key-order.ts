@@ -43,23 +43,26 @@ export function createKeyOrder<Entry>(map: Held<Entry>, sortByOf?: (entry: Entry
     return low
   }
 
-  /** Undefined if an entry changed meanwhile. */
-  async function collect(wait: Wait): Promise<string[] | undefined> {
+  /** Sets the order, in the same turn in which the last entry is read, unless an entry changed meanwhile. */
+  async function collect(wait: Wait): Promise<void> {
     const before = changes
     const all: Sortable[] = []
     for (const [key, entry] of map.entries()) {
       all.push({ key, sortBy: sortByOf?.(entry) ?? unsorted })
       const turn = wait()
       if (turn !== undefined) await turn
-      if (changes !== before) return undefined
+      if (changes !== before || order !== undefined) return
     }
-    return sortByOf === undefined ? all.map(({ key }) => key) : sortKeys(all)
+    order = sortByOf === undefined ? all.map(({ key }) => key) : sortKeys(all)
   }
 
   return {
     keys: async (wait) => {
-      for (let attempt = 1; order === undefined; attempt++)
-        order = await collect(attempt < attemptsMax ? wait : () => undefined)
+      for (let attempt = 1; order === undefined; attempt++) {
+        const collecting = collect(attempt < attemptsMax ? wait : () => undefined)
+        // What is set already needs no wait, in which it could be forgotten.
+        if (order === undefined) await collecting
+      }
       isRead = true
       return order
     },

@@ -90,6 +90,17 @@ test('a change while the keys are collected is in the order, however often it ha
   expect(keys).toEqual([...rows.keys()].toSorted())
 })
 
+test('a change right after the keys were asked for is in the next list', async () => {
+  for (const rows of [createRows(), createPackedMap(unpack)]) {
+    rows.addPacked(pack('1', { at: 1, name: 'a' }))
+    const first = rows.keysInOrder(atOnce)
+    const second = rows.keysInOrder(atOnce)
+    rows.set('2', { at: 2, name: 'b' })
+    await Promise.all([first, second])
+    expect(await rows.keysInOrder(atOnce)).toEqual(['1', '2'])
+  }
+})
+
 test('the head of a packed row has any name', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => {
