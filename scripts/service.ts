@@ -6,7 +6,7 @@ import container from './deploy/Containerfile' with { type: 'text' }
 import doctorTimer from './deploy/doctor-timer.sh' with { type: 'text' }
 import githubAction from './deploy/github-action.yml' with { type: 'text' }
 import gitlabComponent from './deploy/gitlab-component.yml' with { type: 'text' }
-import dashboard from './deploy/grafana-dashboard.json' with { type: 'json' }
+import { dashboard } from './deploy/grafana-dashboard.ts'
 import haproxy from './deploy/haproxy.cfg' with { type: 'text' }
 import kubernetes from './deploy/kubernetes.yaml' with { type: 'text' }
 import kubernetesNodes from './deploy/kubernetes-nodes.yaml' with { type: 'text' }

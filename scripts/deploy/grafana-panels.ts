@@ -1,0 +1,203 @@
+// The panels of the Grafana dashboard by section: what each shows. It does not know how Grafana writes a panel.
+
+type Target = { expr: string; legend: string }
+export type Panel = {
+  title: string
+  width: number
+  unit: string
+  targets: Target[]
+  more?: object
+  limits?: object
+  type?: string
+}
+
+const ready = { '0': { text: 'not ready', color: 'red' }, '1': { text: 'ready', color: 'green' } }
+const readyMappings = { mappings: [{ type: 'value', options: ready }] }
+
+export const sections: Record<string, Panel[]> = {
+  Server: [
+    { ...panel('Ready', 4, 'short', each('latchkey_ready')), type: 'stat', limits: readyMappings },
+    {
+      ...panel('Version', 4, 'short', each('latchkey_build_info'), '{{version}}'),
+      type: 'stat',
+      more: { description: 'The name of the series is the version' },
+    },
+    { ...panel('Time since start', 4, 's', since('process_start_time_seconds')), type: 'stat' },
+    panel('Memory', 6, 'bytes', each('process_resident_memory_bytes')),
+    panel('CPU', 6, 'percentunit', rate(each('process_cpu_seconds_total'))),
+  ],
+  'Token exchanges': [
+    panel('Exchanges by outcome', 8, 'reqps', rateBy('outcome', own('latchkey_exchanges_total')), '{{outcome}}'),
+    panel(
+      'Refused exchanges by reason',
+      8,
+      'reqps',
+      rateBy('reason', own('latchkey_exchanges_total', ', outcome="refused"')),
+      '{{reason}}',
+    ),
+    panel('Duration of an exchange', 8, 's', quantiles('le', own('latchkey_exchange_duration_seconds_bucket'))),
+    panel('Age of issuer keys', 8, 's', own('latchkey_issuer_keys_age_seconds'), '{{organization}} {{issuer}}'),
+    panel(
+      'Time until issuer keys are unusable',
+      8,
+      's',
+      `${own('latchkey_issuer_keys_expire_timestamp_seconds')} - time()`,
+      '{{organization}} {{issuer}}',
+    ),
+    panel(
+      'Failed fetches of issuer keys',
+      8,
+      'short',
+      increase(own('latchkey_issuer_fetch_failures_total')),
+      '{{organization}} {{issuer}}',
+    ),
+  ],
+  Inference: [
+    panel('Requests by status', 8, 'reqps', rateBy('code', own('latchkey_inference_requests_total')), '{{code}}'),
+    panel('Requests by model', 8, 'reqps', rateBy('model', own('latchkey_inference_requests_total')), '{{model}}'),
+    panel(
+      'Requests by upstream',
+      8,
+      'reqps',
+      rateBy('upstream', own('latchkey_inference_requests_total')),
+      '{{upstream}}',
+    ),
+    panel(
+      'Time to the first byte',
+      8,
+      's',
+      quantiles('le, endpoint', own('latchkey_inference_first_byte_seconds_bucket'), ' {{endpoint}}'),
+    ),
+    panel(
+      'Duration of a request',
+      8,
+      's',
+      quantiles('le, endpoint', own('latchkey_inference_duration_seconds_bucket'), ' {{endpoint}}'),
+    ),
+    {
+      ...panel('Tokens by kind', 8, 'short', rateBy('kind', own('latchkey_tokens_total')), '{{kind}}'),
+      more: { description: 'Tokens per second' },
+    },
+    {
+      ...panel('Upstreams that respond', 8, 'short', each('latchkey_upstream_up'), '{{upstream}}'),
+      limits: { min: 0, max: 1 },
+    },
+    panel('Failovers by upstream', 8, 'reqps', rate(each('latchkey_upstream_failovers_total')), '{{upstream}}'),
+    panel('Requests refused and failed', 8, 'reqps', [
+      { expr: rateBy('reason', each('latchkey_refusals_total')), legend: 'refused: {{reason}}' },
+      { expr: rateBy('reason', each('latchkey_failures_total')), legend: 'failed: {{reason}}' },
+    ]),
+  ],
+  Cost: [
+    panel(
+      'Cost per hour by key',
+      12,
+      'currencyUSD',
+      `3600 * ${rateBy('organization, key', own('latchkey_cost_usd_total'))}`,
+      '{{organization}} {{key}}',
+    ),
+    panel(
+      'Part of the budget that is spent',
+      12,
+      'percentunit',
+      `${own('latchkey_key_spent_usd')} / ${own('latchkey_key_limit_usd')}`,
+      '{{organization}} {{key}}',
+    ),
+  ],
+  'Database and keys': [
+    panel('Duration of a commit', 6, 's', quantiles('le', each('latchkey_commit_duration_seconds_bucket'))),
+    panel(
+      'Rows in a commit',
+      6,
+      'short',
+      `${rate(each('latchkey_commit_rows_sum'))} / ${rate(each('latchkey_commit_rows_count'))}`,
+    ),
+    panel('Failed commits', 4, 'short', increase(each('latchkey_commit_failures_total'))),
+    panel('Write-ahead log', 4, 'bytes', each('latchkey_wal_bytes')),
+    panel('Age of the signing key', 4, 's', each('latchkey_signing_key_age_seconds')),
+    panel('Age of the newest backup', 12, 's', since('latchkey_backup_last_success_timestamp_seconds')),
+    panel('Failed backups', 12, 'short', increase(each('latchkey_backup_failures_total'), '1h')),
+    panel('Rows moved to archives', 12, 'short', increase(each('latchkey_archived_rows_total'), '1h'), '{{kind}}'),
+    panel('Time since the last archive run', 12, 's', since('latchkey_retention_last_success_timestamp_seconds')),
+    panel('Dropped log lines', 12, 'short', increase(each('latchkey_log_lines_dropped_total')), '{{target}}'),
+    panel('Looks at the database server', 12, 's', [
+      { expr: quantile(0.5, 'le', each('latchkey_look_duration_seconds_bucket')), legend: 'median' },
+      { expr: quantile(0.99, 'le', each('latchkey_look_duration_seconds_bucket')), legend: '99 %' },
+    ]),
+    panel(
+      'Admin changes that a node has not seen',
+      12,
+      'short',
+      `scalar(max(latchkey_revision{job="$job"})) - ${each('latchkey_revision')}`,
+    ),
+    panel('Live nodes', 12, 'short', each('latchkey_live_nodes')),
+    panel('Free space', 8, 'bytes', each('latchkey_disk_free_bytes'), '{{disk}}'),
+    panel('Open files and connections', 8, 'percentunit', `${each('process_open_fds')} / ${each('process_max_fds')}`),
+    panel(
+      'Time until the certificate expires',
+      8,
+      's',
+      `${each('latchkey_tls_certificate_expire_timestamp_seconds')} - time()`,
+    ),
+    panel('Findings of the doctor', 8, 'short', each('latchkey_doctor_findings'), '{{level}}'),
+    panel('Issuers whose keys cannot be fetched', 8, 'short', [
+      { expr: own('latchkey_issuer_fetch_failures_in_a_row'), legend: '{{issuer}}: failed fetches in a row' },
+      { expr: own('latchkey_issuer_keys_usable'), legend: '{{issuer}}: 1 if keys are usable' },
+    ]),
+    panel('Scheduled time between backups', 8, 's', each('latchkey_backup_interval_seconds')),
+    panel(
+      'Time until the signing key is rotated',
+      8,
+      's',
+      `${each('latchkey_signing_key_rotation_due_timestamp_seconds')} - time()`,
+    ),
+    panel(
+      'Responses without usage',
+      8,
+      'reqps',
+      rateBy('upstream, ledger', own('latchkey_inference_missing_usage_total')),
+      '{{upstream}}: {{ledger}}',
+    ),
+  ],
+}
+
+function panel(title: string, width: number, unit: string, shown: string | Target[], legend = '{{instance}}'): Panel {
+  return { title, width, unit, targets: typeof shown === 'string' ? [{ expr: shown, legend }] : shown }
+}
+
+/** A metric of the chosen instances. */
+function each(metric: string, more = ''): string {
+  return `${metric}{job="$job", instance=~"$instance"${more}}`
+}
+
+/** A metric of the chosen instances and organizations. */
+function own(metric: string, more = ''): string {
+  return each(metric, `, organization=~"$organization"${more}`)
+}
+
+function since(metric: string): string {
+  return `time() - ${each(metric)}`
+}
+
+function rate(series: string): string {
+  return `rate(${series}[$__rate_interval])`
+}
+
+function rateBy(labels: string, series: string): string {
+  return `sum by (${labels}) (${rate(series)})`
+}
+
+function increase(series: string, time = '$__rate_interval'): string {
+  return `increase(${series}[${time}])`
+}
+
+function quantile(part: number, labels: string, buckets: string): string {
+  return `histogram_quantile(${part}, ${rateBy(labels, buckets)})`
+}
+
+function quantiles(labels: string, buckets: string, legend = ''): Target[] {
+  return [
+    { expr: quantile(0.5, labels, buckets), legend: `p50${legend}` },
+    { expr: quantile(0.99, labels, buckets), legend: `p99${legend}` },
+  ]
+}
