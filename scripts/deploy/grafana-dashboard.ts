@@ -1,8 +1,9 @@
 // The Grafana dashboard: what Grafana wants around the table of panels. Panels flow from left to right.
 import { type Panel, sections } from './grafana-panels.ts'
 
+type Place = { x: number; y: number; w: number; h: number }
 /** As far as readers of the dashboard look into it. */
-type PlacedPanel = { title: string; targets?: { expr: string }[] }
+type PlacedPanel = { id: number; title: string; gridPos: Place; targets?: { refId: string; expr: string }[] }
 
 export const dashboard = {
   title: 'Latchkey',
@@ -58,7 +59,7 @@ function placed() {
   return panels
 }
 
-function inGrafana(member: Panel, id: number, gridPos: object) {
+function inGrafana(member: Panel, id: number, gridPos: Place) {
   return {
     type: member.type ?? 'timeseries',
     id,
@@ -68,7 +69,7 @@ function inGrafana(member: Panel, id: number, gridPos: object) {
     gridPos,
     fieldConfig: { defaults: { unit: member.unit, ...member.limits }, overrides: [] },
     targets: member.targets.map(({ expr, legend }, index) => ({
-      refId: 'AB'[index],
+      refId: String.fromCharCode('A'.charCodeAt(0) + index),
       datasource: fromPrometheus(),
       expr,
       legendFormat: legend,

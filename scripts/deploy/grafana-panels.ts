@@ -3,11 +3,16 @@
 type Target = { expr: string; legend: string }
 export type Panel = {
   title: string
+  /** Columns of the 24 that a row has. */
   width: number
+  /** Grafana's word for it. */
   unit: string
   targets: Target[]
+  /** Members of the panel itself. */
   more?: object
+  /** Members of the defaults of its fields. */
   limits?: object
+  /** Without it, a time series. */
   type?: string
 }
 

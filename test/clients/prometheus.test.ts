@@ -23,9 +23,7 @@ const rulesFile = join(import.meta.dirname, '../../scripts/deploy/prometheus-ale
 const rules = await Bun.file(rulesFile).text()
 const unusedUrl = 'http://127.0.0.1:9/v1'
 
-type Panel = { title: string; targets?: { expr: string }[] }
-const panels: Panel[] = dashboard.panels
-const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })))
+const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })))
 /** As Grafana puts its variables in. */
 const inGrafana = (expr: string) =>
   expr
@@ -33,6 +31,32 @@ const inGrafana = (expr: string) =>
     .replaceAll('$organization', '.*')
     .replaceAll('$job', 'latchkey')
     .replaceAll('$instance', '.*')
+
+describe('the dashboard', () => {
+  const shown = dashboard.panels
+
+  test('gives each panel a number and a place of its own', () => {
+    const cells = shown.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
+    )
+    expect(new Set(cells).size).toBe(cells.length)
+    expect(Math.max(...shown.map(({ gridPos: { x, w } }) => x + w))).toBe(24)
+    expect(new Set(shown.map(({ id }) => id)).size).toBe(shown.length)
+  })
+
+  test('names the queries of a panel A, B …, and each asks the chosen data source', () => {
+    for (const { targets = [] } of shown)
+      expect(targets).toEqual(
+        targets.map((target, index) => ({
+          ...target,
+          refId: 'ABCDEFGH'.charAt(index),
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana puts in the variable.
+          datasource: { type: 'prometheus', uid: '${datasource}' },
+        })),
+      )
+    expect(shown.some(({ targets = [] }) => targets.length > 1)).toBe(true)
+  })
+})
 
 describe('the dashboard and the rules', () => {
   test('name metrics that exist, and the dashboard shows each of them', () => {
