@@ -63,7 +63,7 @@ export function initCommand(): Command {
 }
 
 function isInitializedAlready(error: unknown): boolean {
-  return error instanceof Fault && error.code === 'conflict' && error.message.includes('is already initialized')
+  return error instanceof Fault && error.reason === 'already_initialized'
 }
 
 /** Opens a file before the key is made, because the key is never shown again. */

@@ -60,13 +60,19 @@ function withoutToken(run: string): string {
 /** The reason of a refusal: a list was to go on after a row that was deleted meanwhile. */
 export const pageStartGone = 'page_start_gone'
 
+/** What refused: a row, by its id. */
+export type FaultSubject = { kind: 'key' | 'policy' | 'preset'; id: string }
+
 /**
  * A refusal or failure. The public message is in sentence case, has no full stop and is safe to show to the caller. The
- * private reason goes to the log and the audit. The hint continues the message and is shown only to users of commands.
+ * reason is a word of the program, by which code tells faults apart. Only the log has the detail, which may be any text.
+ * The hint continues the message and is shown only to users of commands.
  */
 export class Fault extends Error {
   readonly code: FaultCode
-  readonly reason: string
+  readonly reason: string | undefined
+  readonly subject: FaultSubject | undefined
+  readonly detail: string
   readonly hint: string
   readonly headers: Record<string, string>
   /** What a refused change would have replaced; its caller may read it. */
@@ -75,12 +81,22 @@ export class Fault extends Error {
   constructor(
     code: FaultCode,
     publicMessage: string,
-    more: { reason?: string; hint?: string; cause?: unknown; headers?: Record<string, string>; current?: unknown } = {},
+    more: {
+      reason?: string
+      subject?: FaultSubject
+      detail?: string
+      hint?: string
+      cause?: unknown
+      headers?: Record<string, string>
+      current?: unknown
+    } = {},
   ) {
     super(withoutSecrets(publicMessage), more.cause === undefined ? undefined : { cause: more.cause })
     this.name = 'Fault'
     this.code = code
-    this.reason = withoutSecrets(more.reason ?? publicMessage)
+    this.reason = more.reason
+    this.subject = more.subject
+    this.detail = withoutSecrets(more.detail ?? '')
     this.hint = withoutSecrets(more.hint ?? '')
     this.headers = more.headers ?? {}
     this.current = more.current
@@ -92,10 +108,16 @@ export function tellForCommands({ message, hint }: Fault): string {
   return message + hint
 }
 
+/** Returns what the log says of a fault: its reason, what refused and the detail, or else its message. */
+export function logTextOf({ reason = '', subject, detail, message }: Fault): string {
+  const refusing = subject === undefined ? '' : `${subject.kind} ${subject.id}`
+  return [reason, refusing, detail].filter((part) => part !== '').join(', ') || message
+}
+
 /** Returns the text of any thrown value, with its causes, on one line. For logs only; never show it to callers. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const own =
-    error instanceof Fault && error.reason !== error.message ? `${error.message} (${error.reason})` : error.message
+  const logText = error instanceof Fault ? logTextOf(error) : error.message
+  const own = logText === error.message ? logText : `${error.message} (${logText})`
   return error.cause === undefined ? own : `${own}: ${describeError(error.cause)}`
 }

@@ -1,7 +1,7 @@
 // The one error type: what it tells has no credential in it, whoever wrote the text.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Fault, withoutSecrets } from '../src/fault.ts'
+import { Fault, logTextOf, withoutSecrets } from '../src/fault.ts'
 import { cpuMilliseconds } from './support/cpu-time.ts'
 
 const key = `sk-lk-v1-${'0a1b'.repeat(16)}`
@@ -14,10 +14,10 @@ for (const [name, secret] of [
   ['a token within a URL', encodeURIComponent(token).replaceAll('.', '%2E')],
   ['a token that was cut', token.slice(0, -12)],
 ] as const)
-  test(`${name} is left out of message and reason, wherever it stands`, () => {
+  test(`${name} is left out of message and detail, wherever it stands`, () => {
     for (const text of [secret, `x${secret}y`, `${'a '.repeat(300)}"${secret}"`, `${secret} and ${secret}`]) {
-      const fault = new Fault('invalid', text, { reason: text })
-      for (const told of [withoutSecrets(text), fault.message, fault.reason])
+      const fault = new Fault('invalid', text, { detail: text })
+      for (const told of [withoutSecrets(text), fault.message, fault.detail, logTextOf(fault)])
         expect(told.toLowerCase()).not.toContain(secret.slice(16, 40).toLowerCase())
     }
   })

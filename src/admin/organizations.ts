@@ -112,6 +112,7 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
     throw new Fault(
       'conflict',
       `The database ${JSON.stringify(context.config.databasePath)} is already initialized; to create another management key: latchkey keys create --management --name NAME`,
+      { reason: 'already_initialized' },
     )
   const { orm, now } = context
   const signingKey = await createSigningKey(await readMasterKey(context.config.masterKey, { create: true }), now())

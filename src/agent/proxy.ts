@@ -124,7 +124,7 @@ async function openCall(
     const isCut = closedCodes.includes(String((error as NodeJS.ErrnoException).code))
     const isRepeatable = isCut && call.reusedSocket && rest === undefined && !response.destroyed
     if (isRepeatable) return openCall(send, { start, rest }, response)
-    throw new Fault('bad_gateway', 'The Latchkey server could not be reached', { reason: describeError(error) })
+    throw new Fault('bad_gateway', 'The Latchkey server could not be reached', { detail: describeError(error) })
   } finally {
     response.off('close', abandon)
   }

@@ -68,7 +68,7 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Exchan
   const seconds = exchangeRate.take(clientAddress, now())
   if (seconds === 0) return
   throw new Fault('rate_limited', 'Too many exchanges from this address; try again later', {
-    reason: `rate_limited ${clientAddress}`,
+    reason: 'rate_limited',
     headers: { 'retry-after': String(seconds) },
   })
 }
@@ -157,7 +157,7 @@ function noteUse({ payload }: SubjectToken, { id: issuerId }: Issuer, { replayGu
 }
 
 function refusalFromError(error: unknown, { log }: ExchangeContext, { requestId }: RequestInfo): Refusal {
-  if (error instanceof Fault && isReason(error.reason)) return refuse(error.reason)
+  if (error instanceof Fault && error.reason !== undefined && isReason(error.reason)) return refuse(error.reason)
   log('error', 'exchange_failed', { request_id: requestId, reason: describeError(error) })
   return refuse('unforeseen')
 }

@@ -1,6 +1,6 @@
 // How a forwarded request ends: its response passes to the client, and its ledger entry is written before the client
 // sees the end.
-import { Fault } from '../fault.ts'
+import { Fault, logTextOf } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { statusClientLeft, statusOf } from '../http/reply.ts'
 import { type AdmissionContext, watchKey } from '../keys/admission.ts'
@@ -62,7 +62,7 @@ function endWithKey({ info, entry, context }: Pending): () => Uint8Array | undef
   return () => {
     const fault = findFault()
     if (fault === undefined) return undefined
-    entry.context.log('warn', 'stream_ended', { request_id: info.requestId, reason: fault.reason })
+    entry.context.log('warn', 'stream_ended', { request_id: info.requestId, reason: logTextOf(fault) })
     const message = 'Invalid credentials: the key of this request is no longer valid, so the response ends here'
     return errorEvent(entry.call.endpoint, new Fault('unauthorized', message))
   }

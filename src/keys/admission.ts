@@ -1,6 +1,6 @@
 // Whether a caller may infer now: the rates, the state and the budget of its key, and the models and presets that it is
 // limited to.
-import { Fault } from '../fault.ts'
+import { Fault, type FaultSubject } from '../fault.ts'
 import { modelCharactersMax, nanodollarsPerDollar } from '../limits.ts'
 import type { AllowList, AllowLists } from './allow-lists.ts'
 import { checkKeyState, type Key } from './api-key.ts'
@@ -29,7 +29,8 @@ export function takeRate(key: Key, { keyRates, now }: Pick<AdmissionContext, 'ke
     ...(tokensPerMinute === null ? [] : [`${tokensPerMinute} tokens`]),
   ]
   throw new Fault('rate_limited', `This key is limited to ${limits.join(' and ')} a minute; retry in ${seconds} s`, {
-    reason: `key_rate, key ${id}`,
+    reason: 'key_rate',
+    subject: { kind: 'key', id },
     headers: { 'retry-after': String(seconds) },
   })
 }
@@ -79,21 +80,23 @@ export function checkBudget(key: Key, { spending, now }: Pick<AdmissionContext, 
     reset === null
       ? 'it does not reset: ask an administrator to raise it'
       : `it resets at ${new Date(reset).toISOString().slice(0, 16).replace('T', ' ')} UTC`
-  throw new Fault('payment_required', `${spent}; ${next}`, { reason: `key_limit_spent, key ${id}` })
+  throw new Fault('payment_required', `${spent}; ${next}`, {
+    reason: 'key_limit_spent',
+    subject: { kind: 'key', id },
+  })
 }
 
 type Kind = keyof AllowLists
-type Limit = { who: string; list: AllowList; id: string }
+type Limit = { who: string; list: AllowList; subject: FaultSubject }
 
-/**
- * The limits of the key and of the access token, as far as there are any; `id` names whose limit it is, for the log.
- */
+/** The limits of the key and of the access token, as far as there are any; `subject` is whose limit it is. */
 function limitsOf({ key, accessToken }: Principal, kind: Kind): Limit[] {
   const limits: Limit[] = []
   const ofKey = key.allowed[kind]
+  if (ofKey !== undefined) limits.push({ who: 'key', list: ofKey, subject: { kind: 'key', id: key.id } })
   const ofToken = accessToken?.allowed[kind]
-  if (ofKey !== undefined) limits.push({ who: 'key', list: ofKey, id: `key ${key.id}` })
-  if (ofToken !== undefined) limits.push({ who: 'access token', list: ofToken, id: `policy ${accessToken?.policyId}` })
+  if (accessToken !== undefined && ofToken !== undefined)
+    limits.push({ who: 'access token', list: ofToken, subject: { kind: 'policy', id: accessToken.policyId } })
   return limits
 }
 
@@ -111,13 +114,14 @@ export function isAllowed({ key, accessToken }: Principal, kind: Kind, name: str
  * @throws Fault `forbidden`, with the models that are allowed
  */
 export function checkModels(principal: Principal, models: readonly string[]): void {
-  for (const { who, list, id } of limitsOf(principal, 'models')) {
+  for (const { who, list, subject } of limitsOf(principal, 'models')) {
     const other = models.find((model) => !list.allows(model))
     if (models.length > 0 && other === undefined) continue
     const problem =
       other === undefined ? 'name a model' : `${JSON.stringify(other.slice(0, modelCharactersMax))} is not one of them`
     throw new Fault('forbidden', `This ${who} may only use the models: ${list.names.join(', ')}; ${problem}`, {
-      reason: `model_not_allowed, ${id}`,
+      reason: 'model_not_allowed',
+      subject,
     })
   }
 }
@@ -127,10 +131,11 @@ export function checkModels(principal: Principal, models: readonly string[]): vo
  * @throws Fault `forbidden`, with the presets that are allowed
  */
 export function checkPreset(principal: Principal, slug: string | undefined): void {
-  for (const { who, list, id } of limitsOf(principal, 'presets')) {
+  for (const { who, list, subject } of limitsOf(principal, 'presets')) {
     if (slug !== undefined && list.allows(slug)) continue
     throw new Fault('forbidden', `This ${who} may only use the presets: ${list.names.join(', ')}`, {
-      reason: `preset_not_allowed, ${id}`,
+      reason: 'preset_not_allowed',
+      subject,
     })
   }
 }

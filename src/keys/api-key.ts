@@ -2,7 +2,7 @@
 // is usable. Knows no database.
 import { hash } from 'node:crypto'
 import type { ApiKey } from '../../db/schema/schema.ts'
-import { Fault } from '../fault.ts'
+import { Fault, type FaultSubject } from '../fault.ts'
 import { type AllowLists, compileAllowLists } from './allow-lists.ts'
 
 /** A key as the registry holds it. */
@@ -48,15 +48,19 @@ export function keyStateOf({ disabled, expiresAt }: Readonly<ApiKey>, now: numbe
  */
 export function checkKeyState<SomeKey extends Readonly<ApiKey>>(key: SomeKey | undefined, now: number): SomeKey {
   if (key === undefined || key.deletedAt !== null) throw invalidCredential('key_deleted')
-  if (key.disabled) throw invalidCredential(`key_disabled, key ${key.id}`)
-  if (key.expiresAt !== null && key.expiresAt <= now) throw invalidCredential(`key_expired, key ${key.id}`)
-  return key
+  const state = keyStateOf(key, now)
+  if (state === 'enabled') return key
+  throw invalidCredential(`key_${state}`, { subject: { kind: 'key', id: key.id } })
 }
 
 /** The caller sees only the message, which may depend on the request alone; the reason goes to the log. */
-export function invalidCredential(reason: string, message = 'Invalid credentials'): Fault {
+export function invalidCredential(
+  reason: string,
+  { message = 'Invalid credentials', subject }: { message?: string; subject?: FaultSubject } = {},
+): Fault {
   return new Fault('unauthorized', message, {
     reason,
+    subject,
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   })
 }

@@ -48,7 +48,9 @@ export async function authenticate(request: Request, context: BearerContext): Pr
   }
   const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header)?.[1]
   if (credential === undefined)
-    throw invalidCredential('header_malformed', 'The Authorization header must be "Bearer", a space and one credential')
+    throw invalidCredential('header_malformed', {
+      message: 'The Authorization header must be "Bearer", a space and one credential',
+    })
   const principal = isApiKeyText(credential)
     ? await fromApiKey(credential, context)
     : await fromAccessToken(credential, context)
@@ -136,7 +138,7 @@ function expired(text: string, now: number): Fault {
   const date = ago < day ? '' : `on ${at.slice(0, 10)} `
   const when = `${date}at ${at.slice(11)} UTC (${Math.floor(ago / Number(length))} ${unit} ago)`
   const message = `The access token expired ${when}; exchange again`
-  return invalidCredential('token_expired', message)
+  return invalidCredential('token_expired', { message })
 }
 
 /** Whether a token is a JWT of another issuer: most likely a subject token that was not exchanged. */
@@ -147,5 +149,5 @@ function isForeignJwt(text: string, { baseUrl }: BearerContext): boolean {
 
 function notExchanged({ baseUrl }: BearerContext): Fault {
   const message = `This JWT is not an access token: exchange it first at ${baseUrl}/oauth/token`
-  return invalidCredential('token_not_exchanged', message)
+  return invalidCredential('token_not_exchanged', { message })
 }

@@ -98,7 +98,7 @@ export function createMetrics(monotonic: () => number): Metrics {
     countInference: (row) => countLater(() => countInference(series, row)),
     countFault: (fault, status) => {
       const counter = status < 500 ? counters.refusals : counters.failures
-      counter.add(1, reason.label(reasonOf(fault)))
+      counter.add(1, reason.label(fault.reason ?? fault.code))
     },
     countFailover: (name) => counters.upstreamFailovers.add(1, upstream.label(name)),
     countCommit: (outcome) => countLater(() => countCommit(series, outcome)),
@@ -178,15 +178,6 @@ function rankKeys({ keys, counters }: Series): void {
   const dropped = keys.rank()
   counters.tokens.drop(families.tokens.labels.indexOf('key'), dropped)
   counters.cost.drop(families.cost.labels.indexOf('key'), dropped)
-}
-
-/**
- * The word that a private reason begins with, as in `key_rate, key 0b8f…`, or else the code: nothing that a caller sent. Without a reason
- * of its own a fault has its message, which can begin with the name of a member that was sent.
- */
-function reasonOf({ reason, message, code }: Fault): string {
-  if (reason === message) return code
-  return /^([a-z]+(?:_[a-z]+)+)(?:$|[ ,])/.exec(reason)?.[1] ?? code
 }
 
 /** A writer whose audit and usage rows are counted. An exchange whose record could not be committed counts as refused. */

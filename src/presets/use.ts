@@ -25,7 +25,8 @@ export async function completeBody(
   const preset = registry.presetsOf.get(workspaceId)?.get(slug)
   if (preset?.status !== 'active')
     throw new Fault('not_found', `The preset ${JSON.stringify(slug)} does not exist or is not active`, {
-      reason: preset === undefined ? 'preset_unknown' : `preset_${preset.status}, preset ${preset.id}`,
+      reason: `preset_${preset?.status ?? 'unknown'}`,
+      subject: preset && { kind: 'preset', id: preset.id },
     })
   const version = await presets.versionOf(preset, pinned)
   if (version === undefined) throw new Fault('not_found', `The preset ${JSON.stringify(slug)} has no version ${pinned}`)

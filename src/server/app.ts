@@ -1,7 +1,7 @@
 // The way of every request: its route, its handler, and the only catch block, which turns every error into a response.
 import { isUnknownOutcome } from '../../db/remote/server-errors.ts'
 import type { RunByName } from '../admin/operation/operation.ts'
-import { describeError, Fault } from '../fault.ts'
+import { describeError, Fault, logTextOf } from '../fault.ts'
 import { clientAddressOf } from '../http/client-address.ts'
 import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
 import { findNearestPath } from '../http/nearest-path.ts'
@@ -213,5 +213,5 @@ type RequestFields = { request_id: string; client_address: string | null; method
 function logFault({ log }: Context, fault: Fault, request: RequestFields): void {
   const status = statusOf(fault)
   if (status >= 500) log('error', 'request_failed', { ...request, status, reason: describeError(fault) })
-  else log('warn', 'request_refused', { ...request, status, reason: fault.reason })
+  else log('warn', 'request_refused', { ...request, status, reason: logTextOf(fault) })
 }

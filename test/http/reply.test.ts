@@ -22,7 +22,11 @@ const rows: [code: FaultCode, status: number, type: string][] = [
 ]
 
 describe.each(rows)('%s', (code, status, type) => {
-  const fault = new Fault(code, 'What was wrong', { reason: 'private', headers: { 'retry-after': '7' } })
+  const fault = new Fault(code, 'What was wrong', {
+    reason: 'private',
+    detail: 'private',
+    headers: { 'retry-after': '7' },
+  })
 
   test(`is ${status} with its message, and nothing private`, async () => {
     const response = errorReply(fault)

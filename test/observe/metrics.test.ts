@@ -112,8 +112,11 @@ test('the busiest keys have names, the rest is other, and other never decreases'
 test('the reason of a refusal is a word of the program, never a value', () => {
   const { metrics } = start()
   const reasons: [fault: Fault, reason: string][] = [
-    [new Fault('rate_limited', 'Slow down', { reason: 'rate_limited 192.0.2.1' }), 'rate_limited'],
-    [new Fault('forbidden', 'No', { reason: `model_not_allowed, key ${acme.key.id}` }), 'model_not_allowed'],
+    [new Fault('rate_limited', 'Slow down', { detail: '192.0.2.1' }), 'rate_limited'],
+    [
+      new Fault('forbidden', 'No', { reason: 'model_not_allowed', subject: { kind: 'key', id: acme.key.id } }),
+      'model_not_allowed',
+    ],
     [new Fault('not_found', 'No inference server serves the model "x"'), 'not_found'],
   ]
   for (const [fault, reason] of reasons) {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { Fault } from '../../src/fault.ts'
+import { describeError, Fault } from '../../src/fault.ts'
 import { baseUrlFor } from '../../src/settings/addresses.ts'
 import { type Config, type ConfigSources, loadConfig } from '../../src/settings/config.ts'
 import { flagOf, type SettingName, settings } from '../../src/settings/settings.ts'
@@ -406,8 +406,8 @@ describe('a secret is never quoted:', () => {
   ]
   for (const [name, value] of secrets) {
     test(`${name}=${value}`, () => {
-      const { message, reason } = faultOf({ environment: { [name]: value } })
-      expect(message + reason).not.toContain('top-secret')
+      const fault = faultOf({ environment: { [name]: value } })
+      expect(describeError(fault)).not.toContain('top-secret')
     })
   }
 })

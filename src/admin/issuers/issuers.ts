@@ -159,7 +159,7 @@ function explainUnreachable(error: unknown, { name }: Issuer, actor: Actor): nev
   if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
   const message = actor.kind === 'key' ? describeFor(actor, error) : error.message
   const hint = `${error.hint}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
-  throw new Fault('unavailable', message, { reason: error.reason, hint })
+  throw new Fault('unavailable', message, { reason: error.reason, detail: error.detail, hint })
 }
 
 function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {

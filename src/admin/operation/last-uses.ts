@@ -12,7 +12,7 @@ import type { Registry } from '../../registry/registry.ts'
 
 export type LastUses = {
   noteUse: (id: string, at: number) => void
-  /** Notes the refusal if the reason of the fault names what refused, as in `key_rate, key 0b8f…`. Returns its id. */
+  /** Notes the refusal if the fault names what refused. Returns its id. */
   noteFault: (fault: Fault, at: number) => string | undefined
   noteExchange: (row: AuditRow) => void
   noteInference: (row: UsageRow) => void
@@ -79,10 +79,9 @@ export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry
 
   return {
     noteUse: (id, at) => void used.set(id, at),
-    noteFault: ({ reason }, at) => {
-      const [, word, id] = /^([a-z_]+), (?:key|policy|preset) ([0-9a-f-]{36})$/.exec(reason) ?? []
-      if (word !== undefined && id !== undefined) noteRefusal(id, word, at)
-      return id
+    noteFault: ({ code, reason = code, subject }, at) => {
+      if (subject !== undefined) noteRefusal(subject.id, reason, at)
+      return subject?.id
     },
     noteExchange: (row) => noteExchange(row, used, noteRefusal),
     noteInference: ({ workspaceId, presetVersion, at }) => {

@@ -76,16 +76,19 @@ async function fromLink(token: string, context: Signing): Promise<Grant> {
 function checkKey(key: Key | undefined, { page, clientAddress, now }: Signing): Key {
   const state = key === undefined || key.deletedAt !== null ? 'unknown' : keyStateOf(key, now())
   if (key !== undefined && state === 'enabled' && key.kind !== 'inference') return key
-  const reason = `sign_in_refused, ${state === 'enabled' ? 'an inference key' : `the key or link is ${state}`}`
+  const why = {
+    reason: 'sign_in_refused',
+    detail: state === 'enabled' ? 'an inference key' : `the key or link is ${state}`,
+  }
   const seconds = page.signInRate.takeRefused(clientAddress, now())
-  if (seconds > 0) throw tooMany(`${doesNotSignIn}. Too many sign-ins failed from this address`, seconds, reason)
-  throw new Fault('unauthorized', doesNotSignIn, { reason, headers: { 'www-authenticate': 'Bearer' } })
+  if (seconds > 0) throw tooMany(`${doesNotSignIn}. Too many sign-ins failed from this address`, seconds, why)
+  throw new Fault('unauthorized', doesNotSignIn, { ...why, headers: { 'www-authenticate': 'Bearer' } })
 }
 
 const doesNotSignIn = 'This does not sign in: use a management key that is in use, or a new link'
 
-function tooMany(message: string, seconds: number, reason = 'sign_in_rate'): Fault {
-  return new Fault('rate_limited', message, { reason, headers: { 'retry-after': String(seconds) } })
+function tooMany(message: string, seconds: number, why = { reason: 'sign_in_rate' }): Fault {
+  return new Fault('rate_limited', message, { ...why, headers: { 'retry-after': String(seconds) } })
 }
 
 function checkIsFromPage(request: Request, { origin, url }: Page): void {

@@ -26,8 +26,7 @@ export async function askServer(
   const answered = await post(socketPath, `/operations/${name}`, JSON.stringify(input), { headers, onProgress })
   if (answered === undefined) return undefined
   const { error } = (answered.result ?? {}) as { error?: { code: FaultCode; message: string; reason?: string } }
-  // A server that runs since an upgrade sends no reason.
-  const { code, message, reason = message } = error ?? {}
+  const { code, message, reason } = error ?? {}
   if (code !== undefined && message !== undefined) throw new Fault(code, message, { reason })
   return answered
 }

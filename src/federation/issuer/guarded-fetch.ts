@@ -158,8 +158,8 @@ function unavailable(url: string, what: string): Fault {
 function notFetched(url: string, { isNamed }: Route, cause: string, code?: string): Fault {
   const message = `${JSON.stringify(url)} could not be fetched`
   const why = `: ${cause}`
-  const reason = code === undefined ? cause : `${cause}, ${code}`
-  return new Fault('unavailable', isNamed ? message + why : message, { hint: isNamed ? '' : why, reason })
+  const detail = code === undefined ? cause : `${cause}, ${code}`
+  return new Fault('unavailable', isNamed ? message + why : message, { hint: isNamed ? '' : why, detail })
 }
 
 function parseJson(text: string, url: string): unknown {

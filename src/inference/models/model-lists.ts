@@ -44,12 +44,12 @@ export function createModelLists(monotonic: () => number): ModelLists {
 /** Parses a response once, however often it is shown. */
 export function listIn(response: ListResponse): ModelList {
   const models = response.status === 200 ? modelsIn(response.body) : undefined
-  const reason = response.status === 200 ? 'not a list' : `status ${response.status}`
+  const detail = response.status === 200 ? 'not a list' : `status ${response.status}`
   return {
     response,
     models: () => {
       if (models !== undefined) return models
-      throw new Fault('bad_gateway', 'The inference server did not return a list of models', { reason })
+      throw new Fault('bad_gateway', 'The inference server did not return a list of models', { detail })
     },
   }
 }

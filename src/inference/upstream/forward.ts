@@ -171,8 +171,8 @@ function rejectUnusable({ status, headers }: Response): void {
   const isStatusUsable = (status >= 200 && status < 300) || (status >= 400 && status <= 599)
   const isEncoded = (headers.get('content-encoding') ?? 'identity') !== 'identity'
   if (isStatusUsable && !isEncoded) return
-  const reason = isStatusUsable ? 'upstream_content_encoding' : `upstream_status_${status}`
-  throw new Fault('bad_gateway', 'The inference server sent a response that cannot be passed on', { reason })
+  const why = isStatusUsable ? { reason: 'upstream_content_encoding' } : { detail: `upstream_status_${status}` }
+  throw new Fault('bad_gateway', 'The inference server sent a response that cannot be passed on', why)
 }
 
 /**
@@ -183,7 +183,8 @@ export function credentialRefused({ name }: Upstream): Fault {
   const message = 'The inference server refuses the credential of this server: its administrator must renew it'
   // The clients of OpenAI and Anthropic would try again.
   return new Fault('bad_gateway', message, {
-    reason: `upstream_refused, upstream ${name}`,
+    reason: 'upstream_refused',
+    detail: `upstream ${name}`,
     headers: { 'x-should-retry': 'false' },
   })
 }

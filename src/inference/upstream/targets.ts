@@ -73,7 +73,8 @@ export function route(
 ): Attempt[] {
   if (upstreams.length === 0)
     throw new Fault('unavailable', 'No inference server is configured', {
-      reason: `no_upstream, key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
+      reason: 'no_upstream',
+      detail: `key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
     })
   if (models.length === 0) {
     const inOrder = upstreams.toSorted((one, other) => Number(isDown(one)) - Number(isDown(other)))
@@ -85,7 +86,8 @@ export function route(
   if (attempts.length > 0) return attempts
   const named = models.map((model) => JSON.stringify(model)).join(', ')
   throw new Fault('not_found', `No inference server serves the model ${named}`, {
-    // Not a refusal of the key: it may use the model, which nobody serves.
-    reason: `model_unserved (key ${keyId})`,
+    reason: 'model_unserved',
+    // Not its subject: the key may use the model, which nobody serves.
+    detail: `key ${keyId}`,
   })
 }

@@ -24,7 +24,7 @@ export function exchangeUrlOf({ baseUrl }: Pick<Upstream, 'baseUrl'>, { url }: C
 
 /**
  * Reads the file and exchanges its token. Redirects are not followed: the token reaches one host only.
- * @throws Fault `bad_gateway` with a message for callers; the reason says what failed
+ * @throws Fault `bad_gateway` with a message for callers; the log says what failed
  */
 export async function exchangeToken(
   upstream: Pick<Upstream, 'baseUrl' | 'caPem'>,
@@ -55,7 +55,8 @@ export async function exchangeToken(
 
 function failed(what: string): Fault {
   return new Fault('bad_gateway', 'The inference server cannot be reached', {
-    reason: `upstream_exchange_failed, ${what}`,
+    reason: 'upstream_exchange_failed',
+    detail: what,
   })
 }
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readLastUses } from '../../../db/tables/last-uses.ts'
 import { createLastUses } from '../../../src/admin/operation/last-uses.ts'
 import type { OperationName } from '../../../src/admin/operations.ts'
-import type { Fault } from '../../../src/fault.ts'
+import { Fault } from '../../../src/fault.ts'
 import { route } from '../../../src/inference/upstream/targets.ts'
 import { install, trust } from '../../support/installation.ts'
 import { type Federation, startFederation } from '../../support/latchkey.ts'
@@ -114,6 +114,13 @@ describe('a key', () => {
     }
     expect(latchkey.server.context.lastUses.noteFault(fault as Fault, Date.parse(tick()))).toBeUndefined()
     expect(await keyUse('asking')).toEqual(never)
+  })
+
+  test('is not refused because somebody sends a text that reads like the reason of a refusal', async () => {
+    const { id } = await latchkey.admin('keys.create', { name: 'named' })
+    const fault = new Fault('invalid', `key_rate, key ${id}`)
+    expect(latchkey.server.context.lastUses.noteFault(fault, Date.parse(tick()))).toBeUndefined()
+    expect(await keyUse('named')).toEqual(never)
   })
 
   test('that manages is used by a request that manages', async () => {

@@ -307,7 +307,7 @@ describe('a document', () => {
 
   test('that is no JSON is refused without being quoted', async () => {
     const fault = await faultOf(() => new Response('<html>secret page</html>'))
-    expect(fault.message + fault.reason).not.toContain('secret')
+    expect(describeError(fault)).not.toContain('secret')
   })
 
   test('that cannot be had is told in our words, and in the log with the code of the runtime', async () => {

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
+import { type Fault, logTextOf } from '../../../src/fault.ts'
 import { createExchangedTokens } from '../../../src/inference/upstream/exchanged-tokens.ts'
 import { configuredUpstream } from '../../../src/inference/upstream/targets.ts'
 import { exchangeToken } from '../../../src/inference/upstream/token-exchange.ts'
@@ -202,9 +203,9 @@ describe('one exchange', () => {
   ) =>
     exchangeToken(upstream, { ...exchange, ...more }, fetch).then(
       () => 'exchanged',
-      (error: { message: string; reason: string }) => {
+      (error: Fault) => {
         expect(error.message).toBe('The inference server cannot be reached')
-        return error.reason
+        return logTextOf(error)
       },
     )
   const good = { access_token: 'token', token_type: 'bearer' }
