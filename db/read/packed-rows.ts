@@ -8,10 +8,13 @@ import { readInParts } from './fitting.ts'
 /** One statement reads so many rows: few statements, and no text that takes much memory beside the rows. */
 const rowsAtOnce = 500
 
-/** The label of every key has an ellipsis, for which the whole text would take two bytes for each character. */
+/** A text with an ellipsis takes two bytes for each character. */
 const [ellipsis, placeholder] = ['…', '\u0001']
 
-/** How the rows of one table are packed. `first` names the fields whose values begin the text; those that `packedValue` reads must be text without escapes. */
+/**
+ * How the rows of one table are packed. `first` names the fields whose values begin the text; those that `packedValue` reads must be text
+ * without escapes. `shortened` names the fields of text that have an ellipsis in every row.
+ */
 export type Packing<Row> = {
   /** Reads the rows that `where` selects, or all, in the order in which they were inserted, many in one text. */
   read: (orm: Orm, where?: SQL) => AsyncGenerator<string>
@@ -21,10 +24,11 @@ export type Packing<Row> = {
 export function packing<Table extends SQLiteTable>(
   table: Table,
   first: readonly string[] = ['id'],
+  shortened: readonly string[] = [],
 ): Packing<InferSelectModel<Table>> {
   const all = getTableColumns(table)
   const fields = [...first, ...Object.keys(all).filter((field) => !first.includes(field))]
-  const columns = fields.map((field) => ({ field, ...columnOf(all[field]) }))
+  const columns = fields.map((field) => ({ field, ...columnOf(all[field], shortened.includes(field)) }))
   const values = sql.raw(columns.map(({ expression }) => expression).join(','))
   const rows = sql`group_concat(json_array(${values}), char(10))`
   return {
@@ -62,10 +66,10 @@ export function mayHave(value: string): (text: string) => boolean {
 
 type Column = { expression: string; unpackValue: (value: unknown) => unknown }
 
-function columnOf(column: { name: string; dataType: string } | undefined): Column {
+function columnOf(column: { name: string; dataType: string } | undefined, isShortened: boolean): Column {
   if (column === undefined) throw new Error('The table lacks a column to pack')
   const { name, dataType } = column
-  if (name === 'label')
+  if (isShortened)
     return {
       expression: `replace(${name}, '${ellipsis}', char(${placeholder.charCodeAt(0)}))`,
       unpackValue: (value) => String(value).replace(placeholder, ellipsis),

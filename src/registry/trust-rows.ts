@@ -37,7 +37,7 @@ export type DeletedRows = {
   keyWithHash: (hash: string) => Promise<Key | undefined>
 }
 
-const packedKeys = packing(apiKeys, keyHeadFields)
+const packedKeys = packing(apiKeys, keyHeadFields, ['label'])
 const packedPolicies = packing(policies, policyHeadFields)
 /** Where a packed policy has what it names. */
 const places = { keyId: 1, issuerId: 2 } as const

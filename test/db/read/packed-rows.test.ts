@@ -4,7 +4,7 @@ import { mayHave, packedValue, packing } from '../../../db/read/packed-rows.ts'
 import { apiKeys, policies } from '../../../db/schema/schema.ts'
 import { startTestServer, type TestServer } from '../../support/latchkey.ts'
 
-const packedKeys = packing(apiKeys, ['id', 'hash'])
+const packedKeys = packing(apiKeys, ['id', 'hash'], ['label'])
 const packedPolicies = packing(policies)
 const oddNames = ['plain', 'quote " and \\ backslash', 'ellipsis … and accent é', '界 and 😀', "it's, [a] {b}"]
 let served: TestServer
@@ -41,6 +41,12 @@ test('the id and the hash of a packed key are found without unpacking it', async
     const { id, hash } = packedKeys.unpack(text)
     expect([packedValue(text), packedValue(text, 1)]).toEqual([id, hash])
   }
+})
+
+test('the label of a packed key makes no text of two bytes for each character', async () => {
+  const keys = await readAll(packedKeys.read(served.server.context.orm))
+  const plain = keys.filter((text) => text.includes('"plain"'))
+  expect(plain.map((text) => /[^\0-\u00ff]/.test(text))).toEqual([false])
 })
 
 test('a packed row contains the text of each of its values', async () => {
