@@ -52,7 +52,7 @@ type Parts = {
 
 export function createBackups(parts: Parts): Backups {
   const { registry, metrics, now } = parts
-  const installation = () => nameInstallation(registry).split(' ')[1] ?? 'latchkey'
+  const installation = () => nameInstallation(registry)
   let running: { abort: AbortController; ended: Promise<unknown> } | undefined
   let lastSuccess: BackupState['lastSuccess']
   let lastFailure: BackupState['lastFailure']

@@ -200,7 +200,7 @@ export async function openServing(
     keyRates: createKeyRates(registry.onDeleted, await joinRates(admin)),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
-    via: nameInstallation(admin.registry),
+    via: `1.1 ${nameInstallation(admin.registry)}`,
     credentials: createCredentials({ ...admin, masterKey, fetch }),
   }
 }

@@ -5,14 +5,14 @@ import { Fault } from '../../fault.ts'
 import type { KeyRegistry } from '../../keys/bearer.ts'
 
 /**
- * The name of this installation in `Via` (RFC 9110 §7.6.3). It comes from a hash of the first organization's id, so it
- * is unique and reveals nothing. Instances can be chained: each has its own name.
+ * The name of this installation, also in `Via` (RFC 9110 §7.6.3). It comes from a hash of the first organization's id, so
+ * it is unique and reveals nothing. Instances can be chained: each has its own name.
  */
 export function nameInstallation({ organizations }: Pick<KeyRegistry, 'organizations'>): string {
   const [first] = [...organizations.values()].toSorted(
     (one, other) => one.createdAt - other.createdAt || one.id.localeCompare(other.id),
   )
-  return `1.1 latchkey-${hash('sha256', first?.id ?? '', 'hex').slice(0, 8)}`
+  return `latchkey-${hash('sha256', first?.id ?? '', 'hex').slice(0, 8)}`
 }
 
 /** @throws Fault `bad_gateway` for a request that has passed through this installation before */
