@@ -45,18 +45,20 @@ function sourceOf({ jwks_url, key_source, key_bundle, bundle_signer }: Issuer): 
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 
+const daysUntil = (at: string) => (Date.parse(at) - Date.now()) / dayMilliseconds
+
 /** From two weeks before, the rest is shown too. */
 function describeExpiry({ keys_expire_at: at }: Pick<Issuer, 'keys_expire_at'>): string {
   if (at === null) return 'never'
-  const days = (Date.parse(at) - Date.now()) / dayMilliseconds
+  const days = daysUntil(at)
   if (days > Math.max(...keysExpireWarningDays)) return moment(at)
   if (days <= 0) return `${moment(at)} (expired)`
   return `${moment(at)} (in ${days < 1 ? 'less than a day' : `${Math.floor(days)} days`})`
 }
 
-function expiryTone(text: string): Tone | undefined {
-  if (!text.includes('(')) return undefined
-  return text.includes('days)') ? 'yellow' : 'red'
+function expiryTone(_: string, { keys_expire_at: at }: Pick<Issuer, 'keys_expire_at'>): Tone | undefined {
+  if (at === null || daysUntil(at) > Math.max(...keysExpireWarningDays)) return undefined
+  return daysUntil(at) < 1 ? 'red' : 'yellow'
 }
 
 function describeKeys({ keys }: Issuer): string {

@@ -3,7 +3,11 @@ import stringWidth from 'string-width'
 import { printable } from './render.ts'
 import { paint, readTerminal, type Terminal, type Tone } from './terminal.ts'
 
-export type Column<Row> = [title: string, value: (row: Row) => unknown, tone?: (text: string) => Tone | undefined]
+export type Column<Row> = [
+  title: string,
+  value: (row: Row) => unknown,
+  tone?: (text: string, row: Row) => Tone | undefined,
+]
 
 /** Longer cells would push other columns off the screen; `--json` shows them in full. */
 const cellWidthMax = 72
@@ -28,14 +32,19 @@ export function table<Row>(
     terminal.columns ?? Number.POSITIVE_INFINITY,
   )
   const shown = columns.slice(0, widths.length)
-  const lines = rows.map((_, row) => shown.map((_column, index) => cells[index]?.[row] ?? ''))
   const drawn = [
     drawLine(
       shown.map(([title]) => title),
       widths,
       (text) => paint(text, 'bold', terminal),
     ),
-    ...lines.map((line) => drawLine(line, widths, (text, index) => paint(text, shown[index]?.[2]?.(text), terminal))),
+    ...rows.map((row, at) =>
+      drawLine(
+        shown.map((_, index) => cells[index]?.[at] ?? ''),
+        widths,
+        (text, index) => paint(text, shown[index]?.[2]?.(text, row), terminal),
+      ),
+    ),
   ]
   const left = columns.slice(widths.length).flatMap(([title]) => (title === '' ? [] : [title]))
   if (left.length > 0) drawn.push(`Too wide to show: ${left.join(', ')}; widen the terminal, or use --json`)

@@ -1,7 +1,13 @@
 // The types of what views about keys, presets, usage, servers, changes and the system read. Nothing of this file is sent to a browser.
 
 /** What the doctor found. */
-export type Needed = { level: 'error' | 'warning' | 'note'; message: string; action: string; names: string[] }
+export type Needed = {
+  level: 'error' | 'warning' | 'note'
+  area: string
+  message: string
+  action: string
+  names: string[]
+}
 
 export type ExchangeCounts = {
   per: 'hour' | 'day'

@@ -104,6 +104,23 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.unroute('**/findings?*')
   })
 
+  test('a finding leads to what it is about, whatever command its action names first', async () => {
+    const action = 'latchkey keys enable KEY, or: latchkey policies disable POLICY'
+    const finding = {
+      level: 'error',
+      area: 'policies',
+      code: 'policy_key_disabled',
+      message: 'old',
+      names: ['ci'],
+      action,
+    }
+    await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings: [finding] } } }))
+    await go('#/overview?')
+    const link = page.getByText(`To do: ${action}`).getByRole('link')
+    expect(await link.getAttribute('href')).toContain('#/policies?search=ci')
+    await page.unroute('**/findings?*')
+  })
+
   test('models and subjects are no formulas in the CSV, in spreadsheets of any language', async () => {
     const [sums, total] = [{ requests: 1, prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, cost: 0 }, 4]
     const data = ['=1', '\t@x', 'a;=1', '＝1'].map((model) => ({ model, ...sums }))

@@ -98,10 +98,10 @@ function tile(name, value, span) {
   return html`<div><dt>${name}</dt><dd>${value ?? '…'}</dd><dd class="muted small">in the last ${span}</dd></div>`
 }
 
-/** Where the page has what a command changes. @param {string} action @param {string[]} names */
-function placeOf(action, names) {
-  const place = /latchkey (keys|policies|issuers|presets|upstreams) /.exec(action)?.[1]
-  return place === undefined
+/** Where the page has what a finding is about. @param {Needed} finding */
+function placeOf({ area, names }) {
+  const place = area === 'budgets' ? 'keys' : area
+  return !['keys', 'policies', 'issuers', 'upstreams'].includes(place)
     ? nothing
     : html`. Here: <a href=${href([place], names.length === 1 ? { search: names[0] ?? '' } : {})}>${place === 'upstreams' ? 'servers' : place}</a>`
 }
@@ -111,8 +111,8 @@ function attention(findings) {
   if (findings.length === 0) return html`<p>${badge('ok', 'all fine')} Nothing needs attention.</p>`
   return html`<ul class="plain">
     ${findings.map(
-      ({ level, message, action, names }) =>
-        html`<li><p>${badge(tones[level], level)} ${stored(message, 1_000)}.</p><p class="muted">To do: ${stored(action, 1_000)}${placeOf(action, names)}</p></li>`,
+      (finding) =>
+        html`<li><p>${badge(tones[finding.level], finding.level)} ${stored(finding.message, 1_000)}.</p><p class="muted">To do: ${stored(finding.action, 1_000)}${placeOf(finding)}</p></li>`,
     )}
   </ul>`
 }

@@ -101,6 +101,12 @@ describe('color', () => {
     { name: 'disabled', state: 'enabled' },
     { name: 'app', state: 'disabled' },
   ]
+  test('can depend on what a row has beside the cell', () => {
+    const named: Column<(typeof rows)[number]>[] = [['NAME', (row) => row.name, (_, { state }) => stateTone(state)]]
+    const [, one, two] = table(rows, named, '', { columns: 80, hasColor: true }).split('\n')
+    expect([one, two]).toEqual(['\u001b[32mdisabled\u001b[0m', '\u001b[31mapp\u001b[0m'])
+  })
+
   test('is for headings and states, and moves nothing', () => {
     const plain = table(rows, states, '', { columns: 80, hasColor: false })
     const colored = table(rows, states, '', { columns: 80, hasColor: true })
