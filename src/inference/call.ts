@@ -4,18 +4,12 @@ import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { rejectLongSessionHeader } from '../http/session-header.ts'
 import { fallbackModelsMax, modelCharactersMax } from '../limits.ts'
-import type { Target } from '../presets/apply.ts'
 import { type PresetReference, readPresetReference, withoutPresetReference } from '../presets/reference.ts'
 import type { Fields } from '../presets/schema/fields.ts'
 import { completeBody } from '../presets/use.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { isLonger } from '../values/characters.ts'
-
-/**
- * Where a call goes. `takesStreamOptions`: the endpoint sends the usage of a stream only if `stream_options` asks for
- * it.
- */
-export type Path = { endpoint: string; target: Target; takesStreamOptions: boolean }
+import { type InferencePath, inferencePaths, type Target } from '../values/inference-paths.ts'
 
 /**
  * A body as the client sent it, which names no member twice, and the preset that it names. `fields` has no `preset`
@@ -24,7 +18,7 @@ export type Path = { endpoint: string; target: Target; takesStreamOptions: boole
 export type SentBody = { sent: JsonObject; fields: Fields; preset: PresetReference | undefined }
 
 export type Call = {
-  endpoint: string
+  path: InferencePath
   sent: JsonObject
   /** The body as a value, completed by the preset. */
   fields: Fields
@@ -68,7 +62,7 @@ export async function readSentBody(request: Request, bytesMax: number): Promise<
  * a stream is asked for
  */
 export async function completeCall(
-  { endpoint, target, takesStreamOptions }: Path,
+  target: Target,
   { sent, fields: own, preset }: SentBody,
   workspaceId: string,
   context: { registry: PresetRegistry; presets: Presets },
@@ -78,9 +72,10 @@ export async function completeCall(
       ? { fields: own, presetVersion: null }
       : await completeBody(target, own, preset, workspaceId, context)
   const { streams, options } = readStreaming(fields)
-  const requestsUsage = takesStreamOptions && streams && options?.include_usage !== true
+  const path = inferencePaths[target]
+  const requestsUsage = path.takesStreamOptions && streams && options?.include_usage !== true
   return {
-    endpoint,
+    path,
     sent,
     fields,
     presetVersion,

@@ -6,7 +6,8 @@ import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
-import { completeCall, type Path, readSentBody } from './call.ts'
+import { inferencePaths, type Target } from '../values/inference-paths.ts'
+import { completeCall, readSentBody } from './call.ts'
 import { forwardToBest } from './fallback.ts'
 import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
@@ -29,24 +30,15 @@ export type InferenceContext = BearerContext &
     follow: { recent: () => Promise<void> | undefined }
   }
 
-const paths: readonly Path[] = [
-  { endpoint: '/chat/completions', target: 'chat', takesStreamOptions: true },
-  { endpoint: '/completions', target: 'completions', takesStreamOptions: true },
-  { endpoint: '/responses', target: 'responses', takesStreamOptions: false },
-  { endpoint: '/messages', target: 'messages', takesStreamOptions: false },
-  { endpoint: '/embeddings', target: 'embeddings', takesStreamOptions: false },
-  { endpoint: '/rerank', target: 'rerank', takesStreamOptions: false },
-]
-
-export const inferenceRoutes: ServedRoute<InferenceContext>[] = paths.map((path) => ({
+export const inferenceRoutes: ServedRoute<InferenceContext>[] = Object.entries(inferencePaths).map(([to, path]) => ({
   method: 'POST',
   path: path.endpoint,
-  handle: (request, context, info) => infer(path, request, context, info),
-  ...(path.endpoint === '/messages' ? { toResponse: messagesErrorReply } : {}),
+  handle: (request, context, info) => infer(to as Target, request, context, info),
+  ...(path.errors === 'messages' ? { toResponse: messagesErrorReply } : {}),
 }))
 
 /** The usage is committed to the ledger before the client sees the end of the response. */
-async function infer(path: Path, request: Request, context: InferenceContext, info: RequestInfo): Promise<Response> {
+async function infer(to: Target, request: Request, context: InferenceContext, info: RequestInfo): Promise<Response> {
   const caller = await authenticateInference(request, context)
   const checking = requireWritable(context)
   if (checking !== undefined) await checking
@@ -57,7 +49,7 @@ async function infer(path: Path, request: Request, context: InferenceContext, in
   const principal = refresh(caller, context)
   checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)
-  const call = await completeCall(path, sent, principal.key.workspaceId, context)
+  const call = await completeCall(to, sent, principal.key.workspaceId, context)
   await checkNamedModels(principal, call)
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)

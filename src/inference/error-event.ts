@@ -1,18 +1,20 @@
 // The event that ends a stream early, as clients of each endpoint expect it.
 import type { Fault } from '../fault.ts'
 import { messagesErrorBody, statusOf } from '../http/reply.ts'
+import type { InferencePath } from '../values/inference-paths.ts'
 
 /** The client reads it in place of the rest of the response. */
-export function errorEvent(endpoint: string, fault: Fault): Uint8Array {
-  return Buffer.from(textOf(endpoint, fault))
+export function errorEvent({ errors }: InferencePath, fault: Fault): Uint8Array {
+  const head = errors === 'chat' ? '' : 'event: error\n'
+  return Buffer.from(`${head}data: ${JSON.stringify(bodies[errors](fault))}\n\n`)
 }
 
-function textOf(endpoint: string, fault: Fault): string {
-  const { message } = fault
-  const code = statusOf(fault)
-  if (endpoint === '/messages') return `event: error\ndata: ${JSON.stringify(messagesErrorBody(fault))}\n\n`
-  if (endpoint !== '/responses') return `data: ${JSON.stringify({ error: { code, message } })}\n\n`
-  // Typed clients require a sequence number; others read `error`, which OpenAI sends too.
-  const fields = { code: String(code), message, param: null }
-  return `event: error\ndata: ${JSON.stringify({ type: 'error', sequence_number: 0, ...fields, error: fields })}\n\n`
+const bodies: Record<InferencePath['errors'], (fault: Fault) => object> = {
+  chat: (fault) => ({ error: { code: statusOf(fault), message: fault.message } }),
+  messages: messagesErrorBody,
+  responses: (fault) => {
+    // Typed clients require a sequence number; others read `error`, which OpenAI sends too.
+    const fields = { code: String(statusOf(fault)), message: fault.message, param: null }
+    return { type: 'error', sequence_number: 0, ...fields, error: fields }
+  },
 }

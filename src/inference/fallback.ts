@@ -63,12 +63,18 @@ export async function forwardToBest(
 async function ask(
   request: Request,
   body: Uint8Array<ArrayBuffer>,
-  { requestId, call: { endpoint, sessionId } }: LedgerEntry,
+  {
+    requestId,
+    call: {
+      path: { endpoint: path },
+      sessionId,
+    },
+  }: LedgerEntry,
   attempt: Attempt,
   context: UpstreamContext,
 ): Promise<Outcome> {
   try {
-    const forwarded = await forward(request, { path: endpoint, body, requestId, sessionId }, attempt.upstream, context)
+    const forwarded = await forward(request, { path, body, requestId, sessionId }, attempt.upstream, context)
     return { attempt, status: forwarded.response.status, forwarded }
   } catch (error) {
     if (request.signal.aborted || !(error instanceof Fault)) throw error

@@ -18,9 +18,6 @@ import { type Inspected, raiseToSeen, type TokenCounts } from './usage.ts'
 export type Ending = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspected }
 export const nothingSeen: Inspected = { model: undefined, counts: undefined }
 
-/** Endpoints that use tokens only for the prompt. */
-const withoutCompletion = ['/embeddings', '/rerank']
-
 /** What an entry is written with. */
 export type LedgerContext = {
   writer: Pick<Writer, 'appendUsage'>
@@ -89,7 +86,7 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     issuerId: accessToken?.issuerId ?? null,
     subject: storable(accessToken?.subject),
     accessTokenId: accessToken?.id ?? null,
-    endpoint: call.endpoint,
+    endpoint: call.path.endpoint,
     model: storable((model ?? attempt?.model)?.slice(0, modelCharactersMax)),
     modelAsked: storable(call.models[0]),
     upstream: attempt?.upstream.name ?? null,
@@ -138,7 +135,7 @@ function costOfResponse(
   const price =
     (model === undefined ? undefined : priceOf(model)) ??
     (attempt?.model === undefined ? undefined : priceOf(attempt.model))
-  return price === undefined ? null : costOf(price, counts, { generates: !withoutCompletion.includes(call.endpoint) })
+  return price === undefined ? null : costOf(price, counts, call.path)
 }
 
 function storable(text: string | undefined): string | null {

@@ -16,8 +16,8 @@ const idNames = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container']
  * A response in the background goes on without its request, so that its usage never arrives here.
  * @throws Fault `invalid`
  */
-export function rejectBackground({ endpoint, fields: { background } }: Call): void {
-  if (endpoint !== '/responses' || background === undefined || background === null || background === false) return
+export function rejectBackground({ path, fields: { background } }: Call): void {
+  if (!path.takesBackground || background === undefined || background === null || background === false) return
   throw new Fault(
     'invalid',
     'background must be false: a response in the background could not be charged or stopped. Set stream to true instead',

@@ -1,5 +1,6 @@
 // Applies a preset to the body of a request: the preset fills in what the request leaves open, translated to that body's dialect.
 import { Fault } from '../fault.ts'
+import type { Target } from '../values/inference-paths.ts'
 import { messagesFields } from './dialects/to-messages.ts'
 import { responsesFields } from './dialects/to-responses.ts'
 import type { PresetContent } from './preset.ts'
@@ -8,10 +9,6 @@ import { type Fields, isObject, memberOf, omitUndefined, pick } from './schema/f
 import { isInstruction } from './schema/messages.ts'
 import { configKeys } from './schema/parameters.ts'
 import { isChoiceAmong, toolName } from './schema/tools.ts'
-
-/** The endpoints that accept a preset, by the dialect of their bodies. */
-export const targets = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank'] as const
-export type Target = (typeof targets)[number]
 
 /** Upstreams refuse unknown fields for embeddings and rerank, and know only these. */
 const vectorKeys = ['model', 'models', 'provider', 'route']
@@ -47,6 +44,7 @@ const translations: Record<Target, (config: Fields) => Fields> = {
   embeddings: (config) => pick(config, vectorKeys),
   rerank: (config) => pick(config, vectorKeys),
 }
+export const targets = Object.keys(translations) as Target[]
 
 /** Fields of a dialect that hold a preset's settings under another name. */
 const renamedFields: Partial<Record<Target, readonly string[]>> = {

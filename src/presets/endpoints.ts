@@ -16,6 +16,7 @@ import { authenticateManagement, authenticateReader, type BearerContext } from '
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
 import type { RunShared } from '../scheduling/mutex.ts'
+import { inferencePaths } from '../values/inference-paths.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
 import { checkWorkspace, checkWorkspaceInQuery, readWorkspace } from './named-workspace.ts'
 import {
@@ -32,7 +33,7 @@ import {
   versionDescription,
   versionsDescription,
 } from './openapi.ts'
-import { type Dialect, readPreset } from './preset.ts'
+import { type Dialect, dialects, readPreset } from './preset.ts'
 import { checkPresetSlug, readPresetReference } from './reference.ts'
 import { showDesignated, versionText } from './responses.ts'
 import { presetVersionShape } from './shapes.ts'
@@ -61,12 +62,6 @@ type RunPresetOperation = Run<'presets.list', Within & Page> &
   Run<'presets.apply', Named & { target: 'chat'; body: string }> &
   Run<'presets.archive' | 'presets.restore', Named>
 
-const dialectOfPath: [path: string, dialect: Dialect][] = [
-  ['chat/completions', 'chat'],
-  ['messages', 'messages'],
-  ['responses', 'responses'],
-]
-
 export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetContext>[] {
   const one = '/presets/{slug}'
   const handlers = {
@@ -82,10 +77,10 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
     restore: changing((input, actor) => run('presets.restore', input, actor)),
   }
   return [
-    ...dialectOfPath.map(
-      ([path, dialect]): Endpoint<PresetContext> => ({
+    ...dialects.map(
+      (dialect): Endpoint<PresetContext> => ({
         method: 'POST',
-        path: `${one}/${path}`,
+        path: one + inferencePaths[dialect].endpoint,
         openapi: saveDescriptions[dialect],
         handle: (request, context, info) => save(run, dialect, request, context, info),
       }),

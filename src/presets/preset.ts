@@ -1,6 +1,7 @@
 // Reads a request body of any of the three dialects into the content of a preset version: its config and its system prompt.
 import { Fault } from '../fault.ts'
 import { presetConfigCharactersMax } from '../limits.ts'
+import type { Target } from '../values/inference-paths.ts'
 import { chatBody, chatBodyProblems, chatConfig, chatSystemTexts } from './dialects/from-chat.ts'
 import { messagesBody, messagesBodyProblems, messagesConfig, messagesSystemTexts } from './dialects/from-messages.ts'
 import {
@@ -12,8 +13,8 @@ import {
 import { type Fields, isObject } from './schema/fields.ts'
 import { type Check, describeProblems, type Problem } from './schema/validation.ts'
 
-/** The dialect of a body: `/chat/completions`, `/messages` (Anthropic) or `/responses` (OpenAI). */
-export const dialects = ['chat', 'messages', 'responses'] as const
+/** The dialects of bodies that a preset can be made from, by their inference paths. */
+export const dialects = ['chat', 'messages', 'responses'] as const satisfies Target[]
 export type Dialect = (typeof dialects)[number]
 
 /** The content of a preset version (reference: Preset versions). `config` is in chat-completions terms for every dialect. */

@@ -1,6 +1,7 @@
 // Uses a preset: finds the one that a request names, in the workspace of its key, and completes the body with it.
 import { Fault } from '../fault.ts'
-import { applyPreset, type Target } from './apply.ts'
+import type { Target } from '../values/inference-paths.ts'
+import { applyPreset } from './apply.ts'
 import type { PresetReference } from './reference.ts'
 import type { Fields } from './schema/fields.ts'
 import type { PresetRegistry, Presets } from './versions.ts'

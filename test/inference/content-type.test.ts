@@ -1,5 +1,6 @@
 // A body that is judged as JSON reaches the upstream as JSON: what another reader would take for a form goes nowhere.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { inferencePaths } from '../../src/values/inference-paths.ts'
 import { type Inference, question, startInference, type UsageRow } from '../support/inference.ts'
 
 let latchkey: Inference
@@ -49,7 +50,7 @@ describe('415 is the answer', () => {
       expect(latchkey.upstream.requests).toEqual([])
     })
 
-  for (const path of ['/completions', '/responses', '/messages', '/embeddings', '/rerank'])
+  for (const { endpoint: path } of Object.values(inferencePaths))
     test(`on ${path}, without a row in the ledger`, async () => {
       const response = await send(path, 'application/x-www-form-urlencoded')
       expect(response.status).toBe(415)

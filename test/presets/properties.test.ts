@@ -2,14 +2,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Fault } from '../../src/fault.ts'
-import { applyPreset, type Target } from '../../src/presets/apply.ts'
+import { applyPreset, targets } from '../../src/presets/apply.ts'
 import { type Dialect, readPreset } from '../../src/presets/preset.ts'
 import { readPresetReference } from '../../src/presets/reference.ts'
 import { cpuMilliseconds } from '../support/cpu-time.ts'
 import { chatBody, config, type Fields, kept, messages, requestFields } from '../support/preset-bodies.ts'
 
 const dialects: Dialect[] = ['chat', 'messages', 'responses']
-const targets: Target[] = [...dialects, 'completions', 'embeddings', 'rerank']
 
 test('a chat body becomes its kept fields that are not null, none lost and none invented', () => {
   fc.assert(

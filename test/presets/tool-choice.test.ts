@@ -1,12 +1,12 @@
 // What names or needs something that is not there, such as the choice of a tool, never reaches an upstream from a preset.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { applyPreset, type Target } from '../../src/presets/apply.ts'
+import { applyPreset, targets } from '../../src/presets/apply.ts'
 import { type Dialect, readPreset } from '../../src/presets/preset.ts'
+import type { Target } from '../../src/values/inference-paths.ts'
 import { cpuMilliseconds } from '../support/cpu-time.ts'
 import type { Fields } from '../support/preset-bodies.ts'
 
-const targets: Target[] = ['chat', 'messages', 'responses', 'completions', 'embeddings', 'rerank']
 const schema = { type: 'object' }
 
 /** A function in the terms of each body. */

@@ -1,5 +1,6 @@
 // A server in front of a scripted upstream, with presets saved like an admin saves them, and the bodies that the
 // upstream receives.
+import type { InferenceEndpoint } from '../../src/values/inference-paths.ts'
 import { type Inference, startInference } from './inference.ts'
 import type { Row } from './latchkey.ts'
 
@@ -26,7 +27,7 @@ export const bodyOf = {
   '/messages': { messages: [{ role: 'user', content: 'hello' }] },
   '/embeddings': { input: 'hello' },
   '/rerank': { query: 'hello', documents: ['a', 'b'] },
-} as const satisfies Record<string, Fields>
+} as const satisfies Record<InferenceEndpoint, Fields>
 export type InferencePath = keyof typeof bodyOf
 export const inferencePaths = Object.keys(bodyOf) as InferencePath[]
 
