@@ -1,6 +1,7 @@
 // Importing signed bundles: who may change the keys of an issuer, what is refused and why, and what exchanges do after the end.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { OperationName } from '../../../src/admin/operations.ts'
+import { type Fault, logTextOf } from '../../../src/fault.ts'
 import { createExpiryLog } from '../../../src/server/key-expiry-log.ts'
 import { createPacker, daySeconds, type TestPacker } from '../../support/bundles.ts'
 import { auditOf } from '../../support/exchange-outcome.ts'
@@ -33,7 +34,7 @@ const change = (fields: object) => own.admin('issuers.update', { issuer: 'idp', 
 const refusalOf = (name: OperationName, input: Record<string, unknown>) =>
   own.admin(name, input).then(
     () => 'accepted',
-    (error: { code: string; reason: string }) => `${error.code} ${error.reason}`,
+    (error: Fault) => `${error.code} ${logTextOf(error)}`,
   )
 const keys = () => Object.values(own.pairs)
 
