@@ -32,7 +32,7 @@ export function initCommand(): Command {
       'init --if-missing --key-file first-management-key',
     ],
   )
-    .option('--owner <user>', 'user who owns the first key (default: admin)')
+    .option('--owner <user>', 'user of the first key (default: admin)')
     .option('--if-missing', 'succeed without a change if the database is already initialized')
     .addOption(
       new Option(

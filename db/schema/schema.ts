@@ -38,7 +38,7 @@ export const apiKeys = sqliteTable('api_keys', {
   id: text('id').primaryKey(),
   organizationId: text('organization_id').notNull(),
   workspaceId: text('workspace_id').notNull(),
-  ownerId: text('owner_id').notNull(),
+  userId: text('owner_id').notNull(),
   name: text('name').notNull(),
   kind: text('kind', { enum: keyKinds }).notNull(),
   hash: text('hash').notNull(),

@@ -1,4 +1,4 @@
-// Organizations, their workspaces and their users (the owners of keys).
+// Organizations, their workspaces and their users (who have keys).
 import { and, eq, or } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type Organization, organizations, type User, users, type Workspace, workspaces } from '../schema/schema.ts'

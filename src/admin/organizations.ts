@@ -14,7 +14,7 @@ import {
 import { insertSigningKey } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { isEntitled } from '../federation/policy-binding.ts'
-import { createUserRow } from '../keys/owner.ts'
+import { createUserRow } from '../keys/users.ts'
 import { readMasterKey } from '../tokens/master-key.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
@@ -122,7 +122,7 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
     now(),
   )
   const user: User = createUserRow(organization.id, owner, now())
-  const ids = { organizationId: organization.id, workspaceId: workspace.id, ownerId: user.id }
+  const ids = { organizationId: organization.id, workspaceId: workspace.id, userId: user.id }
   const { row, text } = draftApiKey(ids, { name: 'first management key', kind: 'management' }, now())
   const statements = [
     insertOrganization(orm, organization),
@@ -140,7 +140,7 @@ async function initialize(context: OperationContext, { owner = 'admin' }: typeof
     master_key_file: context.config.masterKey.kind === 'file' ? context.config.masterKey.path : null,
     organization: showOrganization(organization),
     workspace: showWorkspace(workspace),
-    management_key: showApiKey({ key: row, workspaceName: workspace.name, ownerName: user.name }, context),
+    management_key: showApiKey({ key: row, workspaceName: workspace.name, userName: user.name }, context),
     key: text,
   }
 }

@@ -12,8 +12,8 @@ import { createTestIssuer } from './test-issuer.ts'
 
 export const demonstration = { name: 'dev', audience: 'latchkey', subject: 'my-workload' }
 
-/** Owner of the first key; it marks a database that dev created. */
-const owner = 'latchkey dev'
+/** The user of the first key; it marks a database that dev created. */
+const user = 'latchkey dev'
 const loopback = '127.0.0.1'
 
 /** A model of the upstream, for the commands that dev prints. */
@@ -78,9 +78,9 @@ export async function prepareDemonstration(runOperation: RunOperation, issuerUrl
     return rows.some(({ name }) => name === demonstration.name)
   }
   const { data: organizations } = await runOperation('organizations.list', {})
-  if (organizations.length === 0) await runOperation('init', { owner })
+  if (organizations.length === 0) await runOperation('init', { owner: user })
   const { data: keys } = await runOperation('keys.list', {})
-  if (!keys.some((key) => key.owner === owner)) {
+  if (!keys.some((key) => key.owner === user)) {
     throw new Fault(
       'configuration',
       'This database was not created by dev, which would make it trust its test issuer; leave LATCHKEY_DATABASE_URL unset for dev',

@@ -96,7 +96,7 @@ function create(run: RunKeyOperation): Handle<BearerContext> {
       ...fields,
       organization: key.organizationId,
       workspace: workspace_id ?? key.workspaceId,
-      owner: key.ownerId,
+      owner: key.userId,
     }
     const made = await run('keys.create', input, actorOf(request, context, requestId))
     return reply(201, { data: responseOf(made), key: made.key })

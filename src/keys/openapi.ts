@@ -80,7 +80,7 @@ export const listQuery = type({
   'offset?': offsetShape,
   'include_disabled?': 'boolean',
   'workspace_id?': referenceShape,
-  'owner?': referenceShape.configure({ says: 'Only keys of this owner, by name or id' }),
+  'owner?': referenceShape.configure({ says: 'Only keys of this user, by name or id' }),
   'state?': type.enumerated(...keyStates).configure({ says: 'Only keys in this state' }),
   'kind?': type.enumerated(...keyKinds).configure({ says: 'Only keys of this kind' }),
   'contains?': textShape(1, nameCharactersMax).configure({ says: 'Only names that contain this text, in any case' }),

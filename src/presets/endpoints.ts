@@ -173,7 +173,7 @@ async function save(
   const body = await readJson(request, presetBodyBytesMax)
   rejectLongSessionHeader(request, body.session_id)
   const content = readPreset(dialect, body)
-  const { organizationId, workspaceId, ownerId: creatorId } = key
+  const { organizationId, workspaceId, userId: creatorId } = key
   const actor = actorOf(request, context, requestId)
   const { if_match: ifMatch } = ifMatchOf(request)
   const draft = { organizationId, workspaceId, creatorId, slug, content, actor, operation: 'presets.save', ifMatch }

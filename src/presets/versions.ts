@@ -7,7 +7,7 @@ import { readPresetVersion } from '../../db/tables/presets.ts'
 import { checkUnchanged } from '../http/entity-tag.ts'
 import { checkKeyState } from '../keys/api-key.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
-import type { Owner } from '../keys/owner.ts'
+import type { UserDraft } from '../keys/users.ts'
 import { presetCacheCharactersMax, presetValueCharacters } from '../limits.ts'
 import {
   type CommitVersion,
@@ -27,11 +27,11 @@ export type PresetRegistry = { readonly presetsOf: ReadonlyMap<string, ReadonlyM
 /** A version with its config as a value. */
 export type Version = Readonly<Omit<PresetVersion, 'config'>> & { readonly config: Fields }
 
-/** `owner`: a new user, created in the same commit. */
+/** `creator`: a new user, created in the same commit. */
 export type Draft = Omit<VersionDraft, 'config'> & {
   actor: Actor
   operation: string
-  owner?: Pick<Owner, 'statements' | 'touched'>
+  creator?: Pick<UserDraft, 'statements' | 'touched'>
   /** Only over this version (http/entity-tag.ts). */
   ifMatch?: string | undefined
 }
@@ -63,7 +63,7 @@ export function createPresets({ orm, registry, now, commit }: Dependencies): Pre
 
   /** The version that a draft makes, after those planned before it in the same transaction. */
   function plan(draft: Draft, config: string, transaction: object): PlannedVersion {
-    const { workspaceId, slug, actor, operation, owner, ifMatch } = draft
+    const { workspaceId, slug, actor, operation, creator, ifMatch } = draft
     const pending = pendingIn.get(transaction) ?? { at: now(), presets: new Map(), created: new Map() }
     pendingIn.set(transaction, pending)
     const { at } = pending
@@ -77,8 +77,8 @@ export function createPresets({ orm, registry, now, commit }: Dependencies): Pre
     const version = draftVersion({ ...draft, config }, before, at)
     pending.created.set(workspaceId, created)
     pending.presets.set(`${workspaceId} ${slug}`, version.after)
-    const statements = [...(owner?.statements ?? []), saveVersion(version)]
-    return { version, statements, touched: owner?.touched ?? [], actor, operation }
+    const statements = [...(creator?.statements ?? []), saveVersion(version)]
+    return { version, statements, touched: creator?.touched ?? [], actor, operation }
   }
 
   return {

@@ -77,7 +77,7 @@ export function organizationRows(name: string): OrganizationRows {
     id: `${name}-key`,
     ...within,
     workspaceId: workspace.id,
-    ownerId: user.id,
+    userId: user.id,
     name: 'key',
     kind: 'inference',
     hash: name.padEnd(64, '0'),

@@ -52,7 +52,7 @@ export async function applyChanges(
   checkOwners(context, prepared, applied)
   const documents = documentRows(context.now(), prepared, applied, decisions)
   if (documents.length === 0) return { applied, pending, secrets: [], groupId: null }
-  const owners = [...prepared.owners.values()]
+  const users = [...prepared.users.values()]
   const deleted = applied.filter(({ action }) => action === 'delete')
   const saved = applied.flatMap((change) =>
     change.action === 'delete' ? [] : [{ change, draft: draftOf(prepared, change) }],
@@ -62,7 +62,7 @@ export async function applyChanges(
   const statements = [
     ...documents.map(putConfigDocument),
     ...deleted.map(({ kind, id = '' }) => collections[kind].remove(context.orm, id, now)),
-    ...owners.flatMap((owner) => owner.statements),
+    ...users.flatMap((user) => user.statements),
     ...applied.filter(changesUrl).map(({ id = '' }) => updateIssuer(context.orm, id, { issuerUrl: `moved ${id}` })),
     ...saved.flatMap(({ draft }) => draft.save()),
   ]
@@ -73,7 +73,7 @@ export async function applyChanges(
   const groupId = crypto.randomUUID()
   await commit({ ...context, groupId }, statements, [
     ...documents.map(({ id }) => ({ kind: 'document', id }) as const),
-    ...owners.flatMap((owner) => owner.touched),
+    ...users.flatMap((user) => user.touched),
     ...touched,
   ])
   const secrets = saved.flatMap(({ change: { name }, draft: { secret } }) =>

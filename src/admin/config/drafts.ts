@@ -8,7 +8,7 @@ import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
 import { putPrices } from '../../../db/tables/upstreams.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
-import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
+import { findOrDraftUser, type UserDraft } from '../../keys/users.ts'
 import { isSame } from '../../values/same-json.ts'
 import { checkIssuerFields, draftIssuer, rejectContradiction } from '../issuers/issuers.ts'
 import { keptKeys } from '../issuers/key-columns.ts'
@@ -46,7 +46,7 @@ export type Drafting = {
   /** Ids of inference keys by name. */
   keyIds: Map<string, string>
   workspaceIds: Map<string, string>
-  owners: Map<string, Owner>
+  users: Map<string, UserDraft>
   /** Names of the new keys that were made elsewhere, by hash. */
   hashes: Map<string, string>
   /** How many presets a workspace will have, by its id. */
@@ -66,7 +66,7 @@ export async function createDrafting(context: AdminContext, organizationId: stri
     issuers: new Map(issuers.map((row) => [row.name, row])),
     keyIds: new Map(keys.map(({ name, id }) => [name, id])),
     workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
-    owners: new Map(),
+    users: new Map(),
     hashes: new Map(),
     presetCounts: new Map(),
     now: context.now(),
@@ -79,11 +79,11 @@ export function ownerOf({ owner }: Pick<Drafting, 'owner'>, saved: Saved | undef
 }
 
 /** The id of a user, found or drafted once for the whole document. */
-export async function ownerIdOf({ context, organizationId, owners }: Drafting, name: string): Promise<string> {
-  const known = owners.get(name)
-  const owner = known ?? (await findOrDraftOwner(context, organizationId, name))
-  owners.set(name, owner)
-  return owner.user.id
+export async function userIdOf({ context, organizationId, users }: Drafting, name: string): Promise<string> {
+  const known = users.get(name)
+  const draft = known ?? (await findOrDraftUser(context, organizationId, name))
+  users.set(name, draft)
+  return draft.user.id
 }
 
 export function workspaceIdOf({ workspaceIds }: Drafting, name = 'default'): string {
@@ -137,7 +137,7 @@ export async function draftKeyEntry(
     const row: ApiKey = { ...before, ...fields }
     const entry = keyEntry(row, names)
     if (!isSame([entry.owner, entry.workspace], [saved.entry.owner, saved.entry.workspace]))
-      throw new Fault('conflict', 'the owner and the workspace of a key cannot change; choose another name')
+      throw new Fault('conflict', 'the user and the workspace of a key cannot change; choose another name')
     if (wanted.hash !== undefined && wanted.hash !== before.hash)
       throw new Fault('conflict', 'the saved key has another hash, which cannot change; choose another name')
     if (!isSame(entry, saved.entry)) checkBounds(row, wanted)
@@ -145,7 +145,7 @@ export async function draftKeyEntry(
   }
   checkNameIsFree('key', registry.keys, wanted.name, organizationId)
   const workspaceId = workspaceIdOf(drafting, names.workspace)
-  const ids = { organizationId, workspaceId, ownerId: await ownerIdOf(drafting, names.owner) }
+  const ids = { organizationId, workspaceId, userId: await userIdOf(drafting, names.owner) }
   const { row: drafted, text } = draftApiKey(ids, wanted, now)
   const pinned = await pinnedTo(drafting, wanted)
   const row = { ...drafted, ...pinned, managedBy }

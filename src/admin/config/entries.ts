@@ -66,8 +66,8 @@ export async function readKeys(
   const ids = rows.map(({ id }) => id)
   const read: Saved[] = []
   for (let start = 0; start < ids.length; start += keysPerStatement)
-    for (const { key, ownerName, workspaceName } of await listApiKeys(orm, ids.slice(start, start + keysPerStatement)))
-      read.push(toSaved('keys', key, keyEntry(key, { owner: ownerName, workspace: workspaceName })))
+    for (const { key, userName, workspaceName } of await listApiKeys(orm, ids.slice(start, start + keysPerStatement)))
+      read.push(toSaved('keys', key, keyEntry(key, { owner: userName, workspace: workspaceName })))
   return read
 }
 

@@ -14,7 +14,7 @@ import { planPreset, presetStatements } from '../presets/preset-files.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
-import { type Draft, type Drafting, ownerIdOf, ownerOf, workspaceIdOf } from './drafts.ts'
+import { type Draft, type Drafting, ownerOf, userIdOf, workspaceIdOf } from './drafts.ts'
 import { presetEntry, upstreamEntry } from './entries.ts'
 import type { Saved } from './plan.ts'
 
@@ -27,7 +27,7 @@ export async function draftPresetEntry(
   const { slug, workspace = 'default', config, system_prompt } = wanted
   checkPresetSlug(slug)
   const content = readPresetContent(slug, JSON.stringify({ config, system_prompt }))
-  const creatorId = await ownerIdOf(drafting, 'admin')
+  const creatorId = await userIdOf(drafting, 'admin')
   const names = { organizationId, workspaceId: workspaceIdOf(drafting, workspace), creatorId }
   const described = {
     name: wanted.name ?? slug,

@@ -30,7 +30,7 @@ export type Prepared = Review & {
   draftOf: (change: Change) => Draft | undefined
   /** Differs when the changes differ, or when an object that they change was saved since. */
   fingerprint: string
-  owners: Drafting['owners']
+  users: Drafting['users']
 }
 
 /**
@@ -69,10 +69,10 @@ export async function prepare(
   const policies = new Map(
     [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
   )
-  const { owners } = drafting
+  const { users } = drafting
   return {
     ...review,
-    ...{ organizationId, documents, draftOf, fingerprint, owners },
+    ...{ organizationId, documents, draftOf, fingerprint, users },
     changes: addAffected(context, changes, policies),
   }
 }

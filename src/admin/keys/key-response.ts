@@ -11,7 +11,7 @@ import type { AdminContext } from '../operation/context.ts'
 const keyResponse = type(responseOf(keyFields))
 
 export function showApiKey(
-  { key, workspaceName, ownerName }: ApiKeyWithNames,
+  { key, workspaceName, userName }: ApiKeyWithNames,
   { spending, now }: Pick<AdminContext, 'spending' | 'now'>,
 ): typeof keyResponse.infer {
   const spent = spending.of(key.id, now())
@@ -21,7 +21,7 @@ export function showApiKey(
     hash: key.hash,
     state: keyStateOf(key, now()),
     workspace: workspaceName,
-    owner: ownerName,
+    owner: userName,
     limit_remaining: remaining === null ? null : dollars(remaining),
     usage: dollars(spent.ever),
     usage_daily: dollars(spent.daily),

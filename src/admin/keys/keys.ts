@@ -8,7 +8,7 @@ import { findUser, findWorkspace } from '../../../db/tables/organizations.ts'
 import { Fault } from '../../fault.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
-import { findOrDraftOwner } from '../../keys/owner.ts'
+import { findOrDraftUser } from '../../keys/users.ts'
 import { headOfKey } from '../../registry/row-heads.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
@@ -49,19 +49,19 @@ function deleteKeys(context: OperationContext, input: typeof someInput.infer) {
 async function listKeys(context: AdminContext, input: typeof listInput.infer) {
   const { organization, owner, state, kind, contains, include_disabled: includesDisabled = true } = input
   const { id: organizationId } = findOrganization(context.registry, organization)
-  const ownedBy = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
-  if (owner !== undefined && ownedBy === undefined)
-    throw new Fault('not_found', `There is no owner ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
+  const user = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
+  if (owner !== undefined && user === undefined)
+    throw new Fault('not_found', `There is no user ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
   const workspaceId = await workspaceIdOf(context, organizationId, input.workspace)
   const { keys } = context.registry
   const isWanted = (key: Readonly<ApiKey>) =>
-    (ownedBy === undefined || key.ownerId === ownedBy.id) &&
+    (user === undefined || key.userId === user.id) &&
     (workspaceId ?? key.workspaceId) === key.workspaceId &&
     (kind ?? key.kind) === key.kind &&
     (includesDisabled || !key.disabled) &&
     (state === undefined || keyStateOf(key, context.now()) === state)
   const isPlain = [owner, workspaceId, kind, state].every((each) => each === undefined) && includesDisabled
-  const [mayBeTheirs, fits] = [mayHave(ownedBy?.id ?? organizationId), containsText(contains)]
+  const [mayBeTheirs, fits] = [mayHave(user?.id ?? organizationId), containsText(contains)]
   const isListed = (id: string) => {
     const held = keys.held(id)
     if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
@@ -110,12 +110,16 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   const workspaceName = input.workspace ?? 'default'
   const workspace = await findWorkspace(orm, organization.id, workspaceName)
   if (workspace === undefined) throw notFound('workspace', workspaceName)
-  const owner = await findOrDraftOwner(context, organization.id, input.owner ?? 'admin')
+  const drafted = await findOrDraftUser(context, organization.id, input.owner ?? 'admin')
   rejectExpired(input, now())
-  const ids = { organizationId: organization.id, workspaceId: workspace.id, ownerId: owner.user.id }
+  const ids = { organizationId: organization.id, workspaceId: workspace.id, userId: drafted.user.id }
   const { row, text } = draftApiKey(ids, input, now())
   checkBounds(row, input)
-  await commit(context, [...owner.statements, insertApiKey(orm, row)], [...owner.touched, { kind: 'key', id: row.id }])
+  await commit(
+    context,
+    [...drafted.statements, insertApiKey(orm, row)],
+    [...drafted.touched, { kind: 'key', id: row.id }],
+  )
   return { ...(await show(context, row.id)), key: text }
 }
 
@@ -183,11 +187,11 @@ async function show(context: AdminContext, id: string) {
   return showApiKey(row, context)
 }
 
-type NewColumns = Omit<ApiKey, 'id' | 'organizationId' | 'workspaceId' | 'ownerId' | 'hash' | 'label'>
+type NewColumns = Omit<ApiKey, 'id' | 'organizationId' | 'workspaceId' | 'userId' | 'hash' | 'label'>
 
 /** The row of a new key, and its text, which is stored nowhere; `now` in milliseconds. */
 export function draftApiKey(
-  ids: Pick<ApiKey, 'organizationId' | 'workspaceId' | 'ownerId'>,
+  ids: Pick<ApiKey, 'organizationId' | 'workspaceId' | 'userId'>,
   input: { name: string; kind?: ApiKey['kind'] },
   now: number,
 ): { row: ApiKey; text: string } {

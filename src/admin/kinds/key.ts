@@ -45,7 +45,7 @@ export const keyFields = {
     default: 'admin',
     change: false,
     shown: 'string',
-    flag: { option: '--owner <user>', says: 'user who owns the key; created if it does not exist (default: admin)' },
+    flag: { option: '--owner <user>', says: 'user of the key; created if it does not exist (default: admin)' },
   },
   workspace: {
     shape: referenceShape,
@@ -59,7 +59,7 @@ export const keyFields = {
   disabled: { shape: type('boolean'), create: false, default: false, column: 'disabled', shown: 'boolean' },
   organization_id: { column: 'organizationId', shown: 'string' },
   workspace_id: { column: 'workspaceId', shown: 'string' },
-  owner_id: { column: 'ownerId', shown: 'string', line: 'owner' },
+  owner_id: { column: 'userId', shown: 'string', line: 'owner' },
   usage: { shown: 'number', line: 'used?' },
   expires_at: {
     shape: keyBounds['expires_at?'],

@@ -6,7 +6,7 @@ import type { Preset as PresetRow } from '../../../db/schema/schema.ts'
 import { updatePreset } from '../../../db/tables/presets.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
-import { findOrDraftOwner, type Owner } from '../../keys/owner.ts'
+import { findOrDraftUser, type UserDraft } from '../../keys/users.ts'
 import { presetPageRowsMax, presetsAtOnceMax } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'
 import { checkPresetCount, draftVersion, type NewVersion, versionStatements } from '../../presets/drafts.ts'
@@ -66,13 +66,13 @@ type Imported = { slug: string; version: number; outcome: 'created' | 'changed' 
 async function importAll(context: OperationContext, input: typeof importInput.infer) {
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
   const wanted = await readWanted(input.presets)
-  const owner = await findOrDraftOwner(context, organizationId, 'admin')
-  const draft = { organizationId, workspaceId, creatorId: owner.user.id }
+  const creator = await findOrDraftUser(context, organizationId, 'admin')
+  const draft = { organizationId, workspaceId, creatorId: creator.user.id }
   const plans = await mapInSlices(wanted, (each) => planPreset(context, draft, each))
   const made = plans.filter(({ before }) => before === undefined).length
   const others = (context.registry.presetsOf.get(workspaceId)?.size ?? 0) + (input.created_before ?? 0)
   if (made > 0) checkPresetCount(others + made)
-  if (input.dry_run !== true) await commitPlans(context, owner, plans)
+  if (input.dry_run !== true) await commitPlans(context, creator, plans)
   return { data: plans.map(showPlan) }
 }
 
@@ -110,13 +110,13 @@ export async function planPreset(
   return { before, after, ...(version && { version: { ...version, after: { ...after, ...change } } }), change }
 }
 
-async function commitPlans(context: OperationContext, owner: Owner, plans: PresetPlan[]): Promise<void> {
+async function commitPlans(context: OperationContext, creator: UserDraft, plans: PresetPlan[]): Promise<void> {
   const changed = plans.filter(isChanged)
   if (changed.length === 0) return
   await commit(
     context,
-    [...owner.statements, ...presetStatements(context, changed)],
-    [...owner.touched, ...changed.map(({ after }) => ({ kind: 'preset' as const, id: after.id }))],
+    [...creator.statements, ...presetStatements(context, changed)],
+    [...creator.touched, ...changed.map(({ after }) => ({ kind: 'preset' as const, id: after.id }))],
   )
 }
 

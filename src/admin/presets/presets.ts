@@ -8,7 +8,7 @@ import { readPresetVersion, updatePreset } from '../../../db/tables/presets.ts'
 import { Fault } from '../../fault.ts'
 import { parseJsonObject } from '../../http/body.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
-import { findOrDraftOwner } from '../../keys/owner.ts'
+import { findOrDraftUser } from '../../keys/users.ts'
 import { presetPageRowsDefault } from '../../limits.ts'
 import { applyPreset, targets } from '../../presets/apply.ts'
 import type { Preset } from '../../presets/drafts.ts'
@@ -158,10 +158,10 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
   checkPresetSlug(input.preset)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
   checkOwner(context, 'preset', context.registry.presetsOf.get(workspaceId)?.get(input.preset))
-  const owner = await findOrDraftOwner(context, organizationId, 'admin')
+  const creator = await findOrDraftUser(context, organizationId, 'admin')
   const { actor, operation } = context
-  const names = { organizationId, workspaceId, slug: input.preset, creatorId: owner.user.id }
-  const { preset, version } = await context.presets.save({ ...names, content, actor, operation, owner })
+  const names = { organizationId, workspaceId, slug: input.preset, creatorId: creator.user.id }
+  const { preset, version } = await context.presets.save({ ...names, content, actor, operation, creator })
   return showDesignated(preset, version)
 }
 

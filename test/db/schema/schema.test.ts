@@ -107,7 +107,7 @@ test('a key cannot be in a workspace or belong to a user of another organization
   const { orm } = own.database
   const draft = { ...acme.key, id: 'foreign', name: 'foreign', hash: 'f'.repeat(64) }
   await expectRefused(insertApiKey(orm, { ...draft, workspaceId: other.workspace.id }), 'FOREIGN KEY')
-  await expectRefused(insertApiKey(orm, { ...draft, ownerId: other.user.id }), 'FOREIGN KEY')
+  await expectRefused(insertApiKey(orm, { ...draft, userId: other.user.id }), 'FOREIGN KEY')
 })
 
 test('what others refer to cannot be deleted', async () => {

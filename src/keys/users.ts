@@ -1,4 +1,4 @@
-// Users, who own keys and create presets. An unknown name creates a user, in the same commit as what it owns.
+// The users of keys, who also create presets. An unknown name creates a user, in the same commit as the key or preset.
 
 import type { Orm } from '../../db/file/open.ts'
 import type { User } from '../../db/schema/schema.ts'
@@ -7,14 +7,14 @@ import { findUser, insertUser } from '../../db/tables/organizations.ts'
 import type { Statement } from '../../db/write/rows.ts'
 
 /** A user, and what the commit must also contain when the user is new. */
-export type Owner = { user: User; statements: Statement[]; touched: Touched[] }
+export type UserDraft = { user: User; statements: Statement[]; touched: Touched[] }
 
 /** The user with this id or name, or a new one of that name. Call it and commit within one `runExclusive`. */
-export async function findOrDraftOwner(
+export async function findOrDraftUser(
   { orm, now }: { orm: Orm; now: () => number },
   organizationId: string,
   idOrName: string,
-): Promise<Owner> {
+): Promise<UserDraft> {
   const known = await findUser(orm, organizationId, idOrName)
   if (known !== undefined) return { user: known, statements: [], touched: [] }
   const user = createUserRow(organizationId, idOrName, now())
