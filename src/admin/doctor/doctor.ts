@@ -1,7 +1,7 @@
 // The admin operation behind `latchkey doctor`: everything that an operator should act on, without a metrics system.
 import { mapInSlices } from '../../../db/read/pace.ts'
 import { type } from '../../values/shape.ts'
-import { installationInput, ownsInstallation } from '../operation/installation.ts'
+import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import { readOrganizations, readServer, readUpstreams } from './facts.ts'
@@ -27,7 +27,7 @@ async function examine(context: OperationContext, { organization, installation }
   const isWhole =
     only === undefined
       ? context.actor.kind !== 'key'
-      : installation === true && ownsInstallation(context.registry, only)
+      : installation === true && isInstallationOrganization(context.registry, only)
   const server = isWhole ? await readServer(context) : undefined
   const upstreams = isWhole ? await readUpstreams(context) : []
   const organizations = await readOrganizations(context, only)

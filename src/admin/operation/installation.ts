@@ -14,14 +14,14 @@ export const installationInput = {
 } as const
 
 /** Whether it is the organization that the installation was set up with: the first one, which `init` created. */
-export function ownsInstallation({ organizations }: Organizations, organizationId: string): boolean {
+export function isInstallationOrganization({ organizations }: Organizations, organizationId: string): boolean {
   const [first] = [...organizations.values()].toSorted((one, other) => one.createdAt - other.createdAt)
   return first?.id === organizationId
 }
 
 /** @throws Fault `forbidden` */
-export function checkOwner(registry: Organizations, organizationId: string): void {
-  if (ownsInstallation(registry, organizationId)) return
+export function checkInstallationOrganization(registry: Organizations, organizationId: string): void {
+  if (isInstallationOrganization(registry, organizationId)) return
   throw new Fault(
     'forbidden',
     'This belongs to the whole installation: use a management key of the organization that it was set up with',

@@ -14,7 +14,7 @@ import { timeOfRequest } from '../../http/request-id.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, uuidShape } from '../../values/shapes.ts'
-import { installationInput, ownsInstallation } from '../operation/installation.ts'
+import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
@@ -75,9 +75,10 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
     showsUsers ? { os_user: osUser, sudo_user: sudoUser } : {}
   const names = createRowNames(context.registry)
   const asked = pageOf(context, input)
-  const isOwner = asked.organizationId !== undefined && ownsInstallation(context.registry, asked.organizationId)
+  const isInstallation =
+    asked.organizationId !== undefined && isInstallationOrganization(context.registry, asked.organizationId)
   const { kind, target_id: targetId } = input
-  const withCommon = input.installation === true && isOwner
+  const withCommon = input.installation === true && isInstallation
   const filter = { ...asked, withCommon, kind, targetId, groupId: input.group?.toLowerCase() }
   const rows = await listChanges(orm, filter, (row) => row, onProgress)
   const show = async (row: AdminChange) => ({ ...(await showChange(row, names, showsUsers)), ...usersOf(row) })
@@ -87,8 +88,9 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
 async function showRequest(context: OperationContext, { request_id, organization }: typeof exchangeInput.infer) {
   const { orm, registry } = context
   const requestId = request_id.toLowerCase()
-  const ownerId = organization === undefined ? undefined : findOrganization(registry, organization).id
-  const isTheirs = (row: { organizationId: string | null }) => (ownerId ?? row.organizationId) === row.organizationId
+  const organizationId = organization === undefined ? undefined : findOrganization(registry, organization).id
+  const isTheirs = (row: { organizationId: string | null }) =>
+    (organizationId ?? row.organizationId) === row.organizationId
   const names = createRowNames(registry)
   const at = timeOfRequest(requestId)
   const exchange = await findAudit(orm, { requestId, at })

@@ -11,7 +11,7 @@ import { actorOf } from '../../keys/actor.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
-import { checkOwner } from '../operation/installation.ts'
+import { checkInstallationOrganization } from '../operation/installation.ts'
 import type { RunByName } from '../operation/operation.ts'
 import { type OperationName, operations } from '../operations.ts'
 import type { AdminRoute } from './admin-route.ts'
@@ -58,7 +58,7 @@ async function handle(
 ): Promise<Response> {
   // Only the body says whether it is a dry run, and it is read only for keys that may do at least that.
   let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
-  if (ofInstallation === true) checkOwner(context.registry, key.organizationId)
+  if (ofInstallation === true) checkInstallationOrganization(context.registry, key.organizationId)
   if (takesBody(method)) rejectQuery(request)
   const given = takesBody(method)
     ? await readJson(request, operationBodyBytesMax)

@@ -7,7 +7,7 @@ import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { ago, at, badge, button, callout, count, facts, heading, loading, mono, stored } from './parts.js'
 import { table } from './table.js'
-import { notOwner } from './upstreams.js'
+import { notInstallation } from './upstreams.js'
 
 const path = '/installation'
 /** @type {Record<string, [Tone, string]>} */
@@ -34,7 +34,7 @@ export const view = (page) => {
     try {
       ;[{ data: system }, { data: keys }] = await Promise.all([get(path), get(`${path}/signing-keys`)])
     } catch (error) {
-      refused = notOwner(error)
+      refused = notInstallation(error)
     }
   }
   page.poll(load)

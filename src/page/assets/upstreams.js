@@ -9,7 +9,7 @@ import { createListing, partOf, table } from './table.js'
 const path = '/installation'
 
 /** What a key of another organization reads. @param {unknown} error */
-export function notOwner(error) {
+export function notInstallation(error) {
   if (asProblem(error).status !== 403) throw error
   return callout(
     'info',
@@ -29,14 +29,14 @@ export const view = (page) => {
     try {
       ;({ data: upstreams } = await get(`${path}/upstreams`))
     } catch (error) {
-      refused = notOwner(error)
+      refused = notInstallation(error)
     }
   })
   const listing = createListing(page, {
     search: 'Search prices by model',
     load: (asked) =>
       partOf(`${path}/prices`, {}, asked).catch((error) => {
-        refused = notOwner(error)
+        refused = notInstallation(error)
         return { rows: [] }
       }),
   })

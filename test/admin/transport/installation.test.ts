@@ -1,7 +1,7 @@
 // What belongs to the whole installation over HTTP: who may see and change it, and that no secret is in it. Also the manual, and changes that
 // name the version that they are based on.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { ownsInstallation } from '../../../src/admin/operation/installation.ts'
+import { isInstallationOrganization } from '../../../src/admin/operation/installation.ts'
 import { type Federation, type Row, startFederation, startTestServer, upstreamApiKey } from '../../support/latchkey.ts'
 import { createApiCaller } from '../../support/openapi.ts'
 
@@ -46,7 +46,7 @@ describe('the installation', () => {
     await latchkey.admin('organizations.create', { name: 'later' })
     const { organizations } = latchkey.server.context.registry
     const owners = [...organizations.values()].filter(({ id }) =>
-      ownsInstallation(latchkey.server.context.registry, id),
+      isInstallationOrganization(latchkey.server.context.registry, id),
     )
     expect(owners.map(({ name }) => name)).toEqual(['default'])
     await latchkey.stop()
