@@ -7,8 +7,8 @@ import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { Fault } from '../../fault.ts'
 import { kindRecords, recordOf } from '../kinds/kinds.ts'
 import { commit } from '../operation/commit.ts'
+import { checkDocumentLock } from '../operation/document-lock.ts'
 import type { OperationContext } from '../operation/operation.ts'
-import { checkOwner } from '../operation/ownership.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { collections } from './collections.ts'
 import type { Change } from './plan.ts'
@@ -49,7 +49,7 @@ export async function applyChanges(
   const isPending = ({ action }: Change) => action === 'delete' && decisions.prune !== true
   const pending = prepared.changes.filter(isPending)
   const applied = prepared.changes.filter((change) => !isPending(change))
-  checkOwners(context, prepared, applied)
+  checkDocumentLocks(context, prepared, applied)
   const documents = documentRows(context.now(), prepared, applied, decisions)
   if (documents.length === 0) return { applied, pending, secrets: [], groupId: null }
   const users = [...prepared.users.values()]
@@ -115,7 +115,7 @@ function isApplied({ applied, locks }: OwnedDocument, sha256: string | null, rev
 }
 
 /** A document without an owner is an edit by hand, also of what a document with an owner locks. It is always alone. */
-function checkOwners(
+function checkDocumentLocks(
   context: OperationContext,
   { organizationId, documents }: Prepared,
   changes: readonly Change[],
@@ -123,7 +123,7 @@ function checkOwners(
   if (documents.some(({ owner }) => owner !== null)) return
   for (const { kind, name, managedBy } of changes) {
     const within = recordOf(kind).isCommon === true ? {} : { organizationId }
-    if (managedBy !== undefined) checkOwner(context, kindRecords[kind].one, { name, managedBy, ...within })
+    if (managedBy !== undefined) checkDocumentLock(context, kindRecords[kind].one, { name, managedBy, ...within })
   }
 }
 

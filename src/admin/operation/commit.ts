@@ -17,7 +17,7 @@ import { Fault } from '../../fault.ts'
 import { changeOutcomeUnknown } from '../../nodes/database-unreachable.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'
 import { keeping, putPreset, type Registry } from '../../registry/registry.ts'
-import { checkOwner } from './ownership.ts'
+import { checkDocumentLock } from './document-lock.ts'
 
 export type Changing = {
   writer: Writer
@@ -55,7 +55,7 @@ export async function commit(
   for (const [kind, ids] of idsByKind) {
     const known = await keeping[kind].read(registry, orm, ids)
     // A document compares owners itself.
-    if (groupId === undefined) for (const id of ids) checkOwner(changing, kind, known.get(id))
+    if (groupId === undefined) for (const id of ids) checkDocumentLock(changing, kind, known.get(id))
     records.push(recordChanges({ ...by, kind, targets: new Map(ids.map((id) => [id, known.get(id)])) }))
   }
   const loadAll = async () => {
@@ -87,7 +87,7 @@ export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer
         const planned = plan(transaction)
         const { version, actor, operation, touched } = planned
         const { before, after } = version
-        checkOwner({ registry, actor }, 'preset', before)
+        checkDocumentLock({ registry, actor }, 'preset', before)
         const by = { at: after.updatedAt, ...actorColumns(actor), operation }
         const record = recordKnownChange({
           ...by,

@@ -24,10 +24,10 @@ import { columnsOf, given } from '../kinds/fields.ts'
 import { presetFields } from '../kinds/preset.ts'
 import { commit } from '../operation/commit.ts'
 import type { AdminContext } from '../operation/context.ts'
+import { checkDocumentLock } from '../operation/document-lock.ts'
 import { type LastUse, withLastUse } from '../operation/last-use-response.ts'
 import { containsText } from '../operation/list-page.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
-import { checkOwner } from '../operation/ownership.ts'
 import { checkChanges, findOrganization, notFound, organizationInput } from '../operation/references.ts'
 
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
@@ -157,7 +157,7 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
     throw new Fault('invalid', 'The body has no model, settings or system prompt: add what the preset should store')
   checkPresetSlug(input.preset)
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
-  checkOwner(context, 'preset', context.registry.presetsOf.get(workspaceId)?.get(input.preset))
+  checkDocumentLock(context, 'preset', context.registry.presetsOf.get(workspaceId)?.get(input.preset))
   const creator = await findOrDraftUser(context, organizationId, 'admin')
   const { actor, operation } = context
   const names = { organizationId, workspaceId, slug: input.preset, creatorId: creator.user.id }

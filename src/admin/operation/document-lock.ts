@@ -5,7 +5,7 @@ import type { Actor, ChangeKind } from '../../../db/tables/admin-changes.ts'
 import { Fault } from '../../fault.ts'
 
 /** A row before the change, of any table. */
-type Owned = {
+type DocumentObject = {
   managedBy?: string | null
   organizationId?: string
   deletedAt?: number | null
@@ -14,7 +14,7 @@ type Owned = {
   model?: string
   bundleSignerId?: string | null
 }
-type Editing = {
+type EditContext = {
   registry: { readonly configDocuments: ReadonlyMap<string, Readonly<ConfigDocument>> }
   actor: Actor
   operation?: string
@@ -25,8 +25,8 @@ type Editing = {
  * Passes a row that was made by hand. Warns about a row of an owner.
  * @throws Fault `conflict` if the owner's document locks it and the caller does not force the edit
  */
-export function checkOwner(
-  { registry, actor, operation, warn }: Editing,
+export function checkDocumentLock(
+  { registry, actor, operation, warn }: EditContext,
   kind: ChangeKind,
   row: object | undefined,
 ): void {
@@ -38,7 +38,7 @@ export function checkOwner(
     slug,
     model,
     bundleSignerId = null,
-  }: Owned = row ?? {}
+  }: DocumentObject = row ?? {}
   if (managedBy === null || deletedAt !== null || actor.kind === 'server') return
   // A document that names a bundle signer leaves the keys to its bundles.
   if (operation === 'issuers.import' && bundleSignerId !== null) return
