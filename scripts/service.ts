@@ -8,8 +8,6 @@ import githubAction from './deploy/github-action.yml' with { type: 'text' }
 import gitlabComponent from './deploy/gitlab-component.yml' with { type: 'text' }
 import { dashboard } from './deploy/grafana-dashboard.ts'
 import haproxy from './deploy/haproxy.cfg' with { type: 'text' }
-import kubernetes from './deploy/kubernetes.yaml' with { type: 'text' }
-import kubernetesNodes from './deploy/kubernetes-nodes.yaml' with { type: 'text' }
 import sidecar from './deploy/kubernetes-sidecar.yaml' with { type: 'text' }
 import systemd from './deploy/latchkey.service' with { type: 'text' }
 import logrotate from './deploy/logrotate.conf' with { type: 'text' }
@@ -18,13 +16,13 @@ import nginxNodes from './deploy/nginx-nodes.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
 import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
-import { chartFiles, packChart } from './shared/helm-chart.ts'
+import { chartFiles, nodeManifests, nodesManifests, packChart } from './shared/helm-chart.ts'
 
 const files = {
   systemd: systemd.trimEnd(),
   container: container.trimEnd(),
-  kubernetes: kubernetes.trimEnd(),
-  'kubernetes-nodes': kubernetesNodes.trimEnd(),
+  kubernetes: nodeManifests(),
+  'kubernetes-nodes': nodesManifests(),
   sidecar: sidecar.trimEnd(),
   'github-action': githubAction.trimEnd(),
   'gitlab-component': gitlabComponent.trimEnd(),
