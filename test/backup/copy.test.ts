@@ -1,4 +1,4 @@
-// What the owner of a database does while a child process copies it. The test holds the checkpoints, so it says when.
+// What the holder of a database file does while a child process copies it. The test holds the checkpoints, so it says when.
 import { expect } from 'bun:test'
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -27,7 +27,7 @@ async function serve(): Promise<Served> {
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-onFile('owner of the file').test(
+onFile('holder of the file').test(
   'a second server on the same file ends with a sentence, while the first keeps serving',
   async () => {
     const { baseUrl } = await serve()
@@ -42,7 +42,7 @@ onFile('owner of the file').test(
   },
 )
 
-onFile('owner of the file').test(
+onFile('holder of the file').test(
   'of servers that start at the same time one serves, and the others say why they do not',
   async () => {
     const { folder: cwd, env } = installation
@@ -86,7 +86,7 @@ test('a server that has ended in order leaves the file and no socket to the next
   expect(await second.ask('keys.show', { key: 'kept' })).toMatchObject({ name: 'kept' })
 })
 
-onFile('the file on disk').test('what the owner makes is for its user alone', async () => {
+onFile('the file on disk').test('what the holder makes is for its user alone', async () => {
   rmSync(installation.folder, { recursive: true })
   expect((await installation.run('init')).code).toBe(0)
   const { socketPath } = await serve()

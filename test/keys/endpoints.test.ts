@@ -83,7 +83,7 @@ describe('a new key', () => {
       expect(await namesFor(own)).toEqual(before)
     })
 
-  test('is for inference, of the workspace and the owner of the key that made it', async () => {
+  test('is for inference, of the workspace and the user of the key that made it', async () => {
     const { status, data, key } = await post({ name: 'made' }, beside)
     expect({ status, data }).toMatchObject({
       status: 201,
@@ -95,7 +95,7 @@ describe('a new key', () => {
     await latchkey.admin('keys.delete', { key: 'made' })
   })
 
-  test('belongs to the owner of the key that made it, also when that is another user', async () => {
+  test('has the user of the key that made it, also when that is another one', async () => {
     const owned = await latchkey.admin<KeyRow>('keys.create', { name: 'owned', kind: 'management', owner: 'somebody' })
     expect(owned.owner_id).not.toBe(own.owner_id)
     const { data } = await post({ name: 'made for somebody' }, owned)

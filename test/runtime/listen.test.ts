@@ -1,4 +1,4 @@
-// Listening: an address has one owner, a silent connection is closed, and a stop lets running requests end.
+// Listening: one process listens on an address, a silent connection is closed, and a stop lets running requests end.
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'

@@ -1,5 +1,5 @@
 // Reads a database file from outside the owning process: another SQLite in a child process opens a copy of the file and
-// its write-ahead log. The owner's connection, its lock and the log on disk do not affect the result. A database on a
+// its write-ahead log. The holder's connection, its lock and the log on disk do not affect the result. A database on a
 // running server (sqld.ts) is read there.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -7,7 +7,7 @@ type Reason =
   /** Commands talk to a server database directly: what they do happens in no server. */
   | 'local socket'
   /** Any number of processes use a server database. */
-  | 'owner of the file'
+  | 'holder of the file'
   /** Snapshots of the volume of the server are its backups. */
   | 'backup by copy'
   /** The disk, the file's mode and its log are the database server's affair. */

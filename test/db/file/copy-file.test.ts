@@ -1,4 +1,4 @@
-// A copy in two passes: what the owner changes between them is in the copy, wherever it is in the file.
+// A copy in two passes: what the holder changes between them is in the copy, wherever it is in the file.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'

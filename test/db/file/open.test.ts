@@ -1,4 +1,4 @@
-// Opening a database file: its pragmas, its one owner, its migrations, and every reason to refuse.
+// Opening a database file: its pragmas, its one holder, its migrations, and every reason to refuse.
 
 import { Database as OtherSqlite } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
@@ -78,17 +78,17 @@ test('the pragmas are still in force after statements that failed and many at on
   await database.close()
 })
 
-test('another process is refused with a sentence while the owner lives', async () => {
+test('another process is refused with a sentence while the holder lives', async () => {
   const path = newPath()
-  const owner = await open(path)
+  const holder = await open(path)
   expect(await openElsewhere(path)).toMatchObject({
     refused: 'held',
     message: `Another process holds the database ${JSON.stringify(path)}`,
   })
-  await owner.client.batch(['create table after_the_attempt (id integer)'], 'write')
+  await holder.client.batch(['create table after_the_attempt (id integer)'], 'write')
   expect(rowsInFile(path, "select name from sqlite_schema where name = 'after_the_attempt'")).toHaveLength(1)
   expect(await openElsewhere(path)).toMatchObject({ refused: 'held' })
-  await owner.close()
+  await holder.close()
 })
 
 test('a process that was refused does not stand in the way of others while it lives', async () => {
