@@ -10,7 +10,7 @@ import { few, moment, printable } from './shared/render.ts'
 type Imported = OperationResponse<'issuers.import'>
 type Keys = Imported['data'][number]['keys_added']
 
-export function importCommand(): Command {
+export function importKeysCommand(): Command {
   const made = command('import <file>', 'Take the keys of issuers from signed bundles', [
     'issuers import keys.bundle --dry-run',
     'issuers import keys.bundle',

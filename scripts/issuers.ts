@@ -5,7 +5,7 @@ import { issuerFields } from '../src/admin/kinds/issuer.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { keysExpireWarningDays } from '../src/federation/issuer/key-expiry.ts'
 import { splitBundle, validityOf } from '../src/values/certificates.ts'
-import { importCommand } from './issuers-import.ts'
+import { importKeysCommand } from './issuers-import.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
@@ -83,7 +83,7 @@ export function issuersCommand(): Command {
     commandOnOne('issuer', 'show', 'Show an issuer', 'issuers.show', show),
     updateCommand(),
     verifyCommand(),
-    importCommand(),
+    importKeysCommand(),
     commandOnOne('issuer', 'refresh', "Fetch an issuer's keys now", 'issuers.refresh', show),
     commandOnOne(
       'issuer',

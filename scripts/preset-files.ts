@@ -40,7 +40,7 @@ export function readBodyFile(path: string): string {
   return text
 }
 
-export function importCommand(): Command {
+export function importPresetsCommand(): Command {
   const made = command(
     'import <file>',
     'Create or update all presets in a JSON file, or one preset from a request body',
@@ -143,7 +143,7 @@ function withFiniteNumbers(name: string, value: unknown): unknown {
 
 type Exported = OperationResponse<'presets.export'>
 
-export function exportCommand(): Command {
+export function exportPresetsCommand(): Command {
   const made = inWorkspace(
     command('export [presets...]', 'Print presets as JSON, to import elsewhere or to keep in a repository', [
       'presets export > presets.json',

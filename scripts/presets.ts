@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
 import { targets } from '../src/presets/apply.ts'
-import { exportCommand, importCommand, inWorkspace, inWorkspaceOf, readBodyFile } from './preset-files.ts'
+import { exportPresetsCommand, importPresetsCommand, inWorkspace, inWorkspaceOf, readBodyFile } from './preset-files.ts'
 import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
@@ -20,8 +20,8 @@ export function presetsCommand(): Command {
     onOne('enable', 'Make a disabled preset available again', 'presets.update', { status: 'active' }),
     onOne('archive', 'Archive a preset; its slug stays reserved', 'presets.archive'),
     onOne('restore', 'Make an archived preset available again', 'presets.restore'),
-    importCommand(),
-    exportCommand(),
+    importPresetsCommand(),
+    exportPresetsCommand(),
   ])
 }
 

@@ -149,17 +149,17 @@ describe('imports', () => {
     expect([...folders].toSorted()).toEqual(['file', 'read', 'remote', 'schema', 'tables', 'write'])
   })
 
-  test('run in no circle', () => {
+  test('have no cycle', () => {
     const done = new Set<string>()
-    const circles: string[] = []
+    const cycles: string[] = []
     const visit = (file: string, path: string[]) => {
-      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '))
+      if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' → '))
       if (path.includes(file) || done.has(file)) return
       for (const next of importsOf(file)) visit(next, [...path, file])
       done.add(file)
     }
     for (const file of files) visit(file, [])
-    expect(circles).toEqual([])
+    expect(cycles).toEqual([])
   })
 })
 
@@ -193,6 +193,19 @@ describe('files', () => {
   test('begin by saying what they are for', () => {
     const silent = files.filter((file) => !file.endsWith('.d.ts') && !/^(#!.*\n)?\/\/ \S/.test(sources.get(file) ?? ''))
     expect(silent).toEqual([])
+  })
+
+  test('of a room export no two functions of one name', () => {
+    const exported = [...files, ...new Bun.Glob('src/page/assets/*.js').scanSync(root)].flatMap((file) => {
+      const text = sources.get(file) ?? readFileSync(join(root, file), 'utf8')
+      // A function with overloads counts once.
+      const names = new Set([...text.matchAll(/^export (?:async )?function\*? (\w+)/gm)].map(([, name = '']) => name))
+      const room = file.startsWith('src/') ? file.split('/', 2).join('/') : file.split('/', 1).join()
+      return [...names].map((name) => ({ file, name: `${room}: ${name}` }))
+    })
+    expect(exported.length).toBeGreaterThan(1000)
+    const twice = [...Map.groupBy(exported, ({ name }) => name)].filter(([, found]) => found.length > 1)
+    expect(twice.map(([name, found]) => [name, ...found.map(({ file }) => file)].join(' '))).toEqual([])
   })
 
   test('stay small enough to read in one go', () => {

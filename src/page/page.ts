@@ -21,7 +21,7 @@ const backgroundHeader = 'x-latchkey-background'
 type Dependencies = Parameters<typeof createSessions>[0]
 
 /** `url`: where browsers open the page. */
-export function createPage(dependencies: Dependencies, url: string): Page {
+export function createAdminPage(dependencies: Dependencies, url: string): Page {
   return {
     origin: pageOriginOf(url),
     url,

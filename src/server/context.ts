@@ -46,7 +46,7 @@ import { type AccessLog, openAccessLog } from '../observe/access-log.ts'
 import { atLevel, type Log } from '../observe/log.ts'
 import { countRows, createMetrics } from '../observe/metrics.ts'
 import { createWriteCheck } from '../observe/write-check.ts'
-import { createPage, createSessionFinder } from '../page/page.ts'
+import { createAdminPage, createSessionFinder } from '../page/page.ts'
 import type { PresetContext } from '../presets/endpoints.ts'
 import { createPresets } from '../presets/versions.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -176,7 +176,7 @@ export async function openServing(
   const reachability = createReachability(admin.monotonic)
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
-  const page = admin.config.adminPage ? createPage(admin, pageUrl) : undefined
+  const page = admin.config.adminPage ? createAdminPage(admin, pageUrl) : undefined
   const { backup, retention, signingKeyDays } = admin.config
   const observed = {
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },

@@ -4,7 +4,7 @@ import { type } from '../../values/shape.ts'
 import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
 import { type OperationContext, operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
-import { readOrganizations, readServer, readUpstreams } from './facts.ts'
+import { readOrganizations, readServer, readUpstreamFacts } from './facts.ts'
 import { inOrder } from './findings.ts'
 import { judgeUpstream } from './issuer-rules.ts'
 import { judgeOrganization } from './organization-rules.ts'
@@ -29,7 +29,7 @@ async function examine(context: OperationContext, { organization, installation }
       ? context.actor.kind !== 'key'
       : installation === true && isInstallationOrganization(context.registry, only)
   const server = isWhole ? await readServer(context) : undefined
-  const upstreams = isWhole ? await readUpstreams(context) : []
+  const upstreams = isWhole ? await readUpstreamFacts(context) : []
   const organizations = await readOrganizations(context, only)
   const judged = await mapInSlices(organizations, (facts) => judgeOrganization(facts, now))
   const ofServer = server === undefined ? [] : judgeServer(server, now)

@@ -98,7 +98,7 @@ function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): Is
   return keysExpireAt === null ? undefined : { isBundle, at: keysExpireAt }
 }
 
-export function readUpstreams({ registry, reachability }: AdminContext): Promise<UpstreamFacts[]> {
+export function readUpstreamFacts({ registry, reachability }: AdminContext): Promise<UpstreamFacts[]> {
   return mapInSlices(registry.upstreamsInOrder, (upstream) => ({
     name: upstream.name,
     ca: validityIn(upstream.caPem),
