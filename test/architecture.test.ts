@@ -36,6 +36,7 @@ const plan = [
     'runtime',
     'scheduling',
     'values',
+    'transparency',
     'observe',
     'manual',
     'http',
@@ -100,6 +101,7 @@ const pureRooms = [
   'src/presets/schema/',
   'src/presets/dialects/',
   'src/values/',
+  'src/transparency/',
 ]
 const pureFiles = [...pureRules, ...files.filter((file) => pureRooms.some((room) => file.startsWith(room)))]
 
