@@ -50,6 +50,11 @@ export function packing<Table extends SQLiteTable>(
   }
 }
 
+/** The rows of one text, each with its first value, which is its key. */
+export function* packedRows(rows: string): Generator<[key: string, row: string]> {
+  for (const row of rows.split('\n')) yield [packedValue(row), row]
+}
+
 /** The value at a place among the first fields of a packed row. */
 export function packedValue(text: string, place = 0): string {
   let start = 2

@@ -1,5 +1,6 @@
 // What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in
 // nanodollars.
+import { packedRows } from '../../db/read/packed-rows.ts'
 import type { ApiKey } from '../../db/schema/schema.ts'
 import type { UnpackedDays } from '../../db/tables/usage.ts'
 import { spentPeriodsMax } from '../limits.ts'
@@ -36,7 +37,7 @@ const monthOf = (day: number) => {
  */
 export function createSpending(rows: readonly string[], now: number): Spending {
   const known = createPackedMap((packed) => addUp(packed, dayOf(now)))
-  for (const packed of rows) known.addPacked(packed)
+  for (const some of rows) for (const [keyId, packed] of packedRows(some)) known.addPacked(keyId, packed)
   return {
     add: (keyId, at, nanodollars) => {
       const spent = known.get(keyId) ?? nothing()

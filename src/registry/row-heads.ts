@@ -4,25 +4,25 @@ import type { Policy } from '../federation/policy.ts'
 import type { Key } from '../keys/api-key.ts'
 
 /** The columns that begin a packed row. Those before `organizationId` find it. */
-export const keyHeadFields = ['id', 'hash', 'organizationId', 'createdAt', 'deletedAt', 'name'] as const
+export const keyHeadFields = ['id', 'hash', 'organizationId', 'deletedAt', 'name'] as const
 export const policyHeadFields = ['id', 'keyId', 'issuerId', 'organizationId', 'name'] as const
 
-export type KeyHead = { organizationId: string; createdAt: number; isDeleted: boolean; name: string }
+export type KeyHead = { organizationId: string; isDeleted: boolean; name: string }
 export type PolicyHead = { organizationId: string; name: string }
 
 /** A JSON text, quotes included. */
 const name = '("(?:[^"\\\\]|\\\\.)*")'
-const ofKey = new RegExp(`^\\["[^"]*","[^"]*","([^"]*)",(-?\\d+),(null|-?\\d+),${name}`)
+const ofKey = new RegExp(`^\\["[^"]*","[^"]*","([^"]*)",(null|-?\\d+),${name}`)
 const ofPolicy = new RegExp(`^\\["[^"]*","[^"]*","[^"]*","([^"]*)",${name}`)
 
 /** The head of a key, packed or not. */
 export function headOfKey(held: Key | string): KeyHead {
   if (typeof held !== 'string') {
-    const { organizationId, createdAt, deletedAt, name } = held
-    return { organizationId, createdAt, isDeleted: deletedAt !== null, name }
+    const { organizationId, deletedAt, name } = held
+    return { organizationId, isDeleted: deletedAt !== null, name }
   }
-  const [, organizationId = '', createdAt, deletedAt, text = ''] = ofKey.exec(held) ?? []
-  return { organizationId, createdAt: Number(createdAt), isDeleted: deletedAt !== 'null', name: plain(text) }
+  const [, organizationId = '', deletedAt, text = ''] = ofKey.exec(held) ?? []
+  return { organizationId, isDeleted: deletedAt !== 'null', name: plain(text) }
 }
 
 /** The head of a policy, packed or not. */

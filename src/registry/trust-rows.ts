@@ -4,21 +4,20 @@ import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/file/open.ts'
 import { readByIds } from '../../db/read/fitting.ts'
-import { packedValue, packing } from '../../db/read/packed-rows.ts'
+import { packedRows, packedValue, packing } from '../../db/read/packed-rows.ts'
 import { type ApiKey, apiKeys, issuers, policies } from '../../db/schema/schema.ts'
 import { listIssuers } from '../../db/tables/issuers.ts'
 import type { Issuer } from '../federation/issuer/issuer.ts'
 import type { Policy } from '../federation/policy.ts'
 import { compileKey, type Key } from '../keys/api-key.ts'
 import { createPackedMap, type PackedMap } from '../values/packed-map.ts'
-import { headOfKey, keyHeadFields, policyHeadFields } from './row-heads.ts'
+import { keyHeadFields, policyHeadFields } from './row-heads.ts'
 
 /** A key or policy stays packed as text until it is first used. */
 export type TrustRows = {
   keys: PackedMap<Key>
   /** Finds a key by the hash of its text. */
   keysByHash: { get: (hash: string) => Key | undefined }
-  /** Of the keys that were loaded one by one, since they were created or changed. */
   keyIdsByHash: Map<string, string>
   issuers: Map<string, Issuer>
   policies: PackedMap<Policy>
@@ -39,23 +38,18 @@ export type DeletedRows = {
 
 const packedKeys = packing(apiKeys, keyHeadFields, ['label'])
 const packedPolicies = packing(policies, policyHeadFields)
+const hashPlace = keyHeadFields.indexOf('hash')
 /** Where a packed policy has what it names. */
 const places = { keyId: 1, issuerId: 2 } as const
 export type Naming = keyof typeof places
 
 export function createTrustRows(orm: Orm): TrustRows {
-  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)), {
-    sortByOf: (held) => {
-      const { createdAt, name } = headOfKey(held)
-      return [createdAt, name]
-    },
-    otherPlace: keyHeadFields.indexOf('hash'),
-  })
+  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
   const keyIdsByHash = new Map<string, string>()
   return {
     keys,
     keyIdsByHash,
-    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? keys.packedKeyWith(hash) ?? '') },
+    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? '') },
     issuers: new Map(),
     policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
     deleted: readDeletedFrom(orm),
@@ -116,7 +110,7 @@ function putKey(trust: TrustRows, row: ApiKey): void {
   trust.keyIdsByHash.set(key.hash, key.id)
 }
 
-async function loadAllKeys({ keys }: TrustRows, orm: Orm): Promise<void> {
+async function loadAllKeys({ keys, keyIdsByHash }: TrustRows, orm: Orm): Promise<void> {
   const { id, deletedAt } = apiKeys
   // Looks through all policies, which is too much for each of the statements that read keys.
   const isDeletedAndNamed = and(isNotNull(deletedAt), isNamed(id, policies.keyId))
@@ -125,11 +119,16 @@ async function loadAllKeys({ keys }: TrustRows, orm: Orm): Promise<void> {
     .from(apiKeys)
     .where(isDeletedAndNamed)
   const isInUse = or(isNull(deletedAt), sql`${id} in (select value from json_each(${named?.ids ?? '[]'}))`)
-  for await (const rows of packedKeys.read(orm, isInUse)) keys.addPacked(rows)
+  for await (const rows of packedKeys.read(orm, isInUse))
+    for (const [id, row] of packedRows(rows)) {
+      keys.addPacked(id, row)
+      keyIdsByHash.set(packedValue(row, hashPlace), id)
+    }
 }
 
 async function loadAllPolicies(trust: TrustRows, orm: Orm): Promise<void> {
-  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt))) trust.policies.addPacked(rows)
+  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt)))
+    for (const [id, row] of packedRows(rows)) trust.policies.addPacked(id, row)
 }
 
 /** Matches rows that a policy names. The plus keeps SQLite from beginning with the policies where few rows are looked at. */

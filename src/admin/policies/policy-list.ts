@@ -1,6 +1,6 @@
 // Lists policies: filters, a page of them, and how many exchanges each had in the last day.
 
-import { createPace, filterInSlices, mapInSlices } from '../../../db/read/pace.ts'
+import { filterInSlices, mapInSlices } from '../../../db/read/pace.ts'
 import { mayHave } from '../../../db/read/packed-rows.ts'
 import { hourMilliseconds } from '../../../db/tables/exchange-counts.ts'
 import type { Policy } from '../../federation/policy.ts'
@@ -50,7 +50,7 @@ export async function listPolicies(context: AdminContext, input: typeof policyLi
     const row = isPlain ? undefined : policies.peek(policyId)
     return row === undefined || isWanted(row)
   }
-  const order = await policies.keysInOrder(createPace())
+  const order = policies.keysNow()
   const showThem = (some: readonly string[]) => showSome(context, some)
   const listed =
     input.after === undefined
