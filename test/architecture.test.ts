@@ -81,7 +81,7 @@ const pureRules = [
   'agent/forwarding-rules',
   'agent/unverified-claims',
   'agent/client-environment',
-  'federation/exchange-form',
+  'federation/grants',
   'federation/subject-token/claims',
   'federation/policy',
   'federation/policy-binding',

@@ -1,25 +1,26 @@
-// The OAuth responses of the token endpoint (RFC 6749 §5, RFC 8693 §2.2).
+// The OAuth responses of the token endpoint (RFC 6749 §5, RFC 8693 §2.2, RFC 7523 §3.1).
 import type { Fault } from '../fault.ts'
 import { json, statusOf } from '../http/reply.ts'
 import type { IssuedAccessToken } from '../tokens/access-token.ts'
-import { accessTokenType } from './exchange-form.ts'
+import { accessTokenType, type Grant, tokenExchange } from './grants.ts'
 import { type Refusal, refuse, rowOf } from './subject-token/refusal.ts'
 
 /** Headers of every token endpoint response (RFC 6749 §5.1). */
 const noStore = { 'cache-control': 'no-store', pragma: 'no-cache' }
 
 /**
- * Returns the error response (RFC 6749 §5.2): `error`, `error_description`, and the request id that finds the details
- * in the log and the audit.
+ * Returns the error response (RFC 6749 §5.2): `error`, `error_description` in the words of the grant, and the request
+ * id that finds the details in the log and the audit.
  */
-export function refusalReply(refusal: Refusal, requestId: string): Response {
+export function refusalReply(refusal: Refusal, requestId: string, { words }: Grant = tokenExchange): Response {
   const row = rowOf(refusal.refused)
-  const field = refusal.refused === 'field_missing' || refusal.refused === 'field_repeated' ? `: ${refusal.detail}` : ''
+  const description = row.description.replaceAll(/\w+/g, (word) => words.get(word) ?? word)
+  const detail = row.showsDetail === true && refusal.detail !== undefined ? `: ${refusal.detail}` : ''
   const retryAfterSeconds = refusal.retryAfterSeconds ?? row.retryAfterSeconds
   const retry = retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) }
   return json(
     row.status,
-    { error: row.error, error_description: row.description + field, request_id: requestId },
+    { error: row.error, error_description: description + detail, request_id: requestId },
     { ...noStore, ...retry },
   )
 }
@@ -36,11 +37,11 @@ export function toOAuthError(fault: Fault, requestId: string): Response {
   return json(status, body, { ...noStore, ...fault.headers })
 }
 
-/** Returns the success response (RFC 8693 §2.2.1). */
-export function issuedReply({ text, lifetimeSeconds }: IssuedAccessToken): Response {
+/** Returns the success response (RFC 8693 §2.2.1; RFC 6749 §5.1). */
+export function issuedReply({ text, lifetimeSeconds }: IssuedAccessToken, { namesIssuedType }: Grant): Response {
   const body = {
     access_token: text,
-    issued_token_type: accessTokenType,
+    ...(namesIssuedType ? { issued_token_type: accessTokenType } : {}),
     token_type: 'Bearer',
     expires_in: lifetimeSeconds,
     scope: 'inference',

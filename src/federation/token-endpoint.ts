@@ -1,4 +1,4 @@
-// The token endpoint (reference: Token exchange): one exchange from top to bottom, as form, pipeline steps, minting,
+// The token endpoint (reference: Token exchange): one exchange from top to bottom, as fields, pipeline steps, minting,
 // audit and response.
 
 import { serverFailureOf } from '../../db/remote/server-errors.ts'
@@ -15,7 +15,8 @@ import { type IssuedAccessToken, mintAccessToken } from '../tokens/access-token.
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { auditRecordOf, type ClaimRecorder, type Decision } from './audit-record.ts'
-import { type ExchangeForm, parseExchangeForm } from './exchange-form.ts'
+import { readFormFields, readJsonFields } from './exchange-fields.ts'
+import { type ExchangeForm, type Grant, jwtBearer, jwtBearerGrant, parseFields, tokenExchange } from './grants.ts'
 import type { ClockDifferences } from './issuer/clock-difference.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
@@ -38,10 +39,14 @@ export type ExchangeContext = WriteState & {
   signingKeys: SigningKeys
   follow: { recent: () => Promise<void> | undefined }
   writer: Pick<Writer, 'appendAudit'>
+  config: { jwtBearer: boolean }
   baseUrl: string
   now: () => number
   log: Log
 }
+
+/** The outcome of an exchange, and the grant that the request named. */
+type Decided = Decision & { grant: Grant }
 
 /**
  * Exchanges a subject token for an access token. Commits every outcome to the audit before it responds. A change of the
@@ -54,10 +59,10 @@ export async function exchangeToken(request: Request, context: ExchangeContext, 
   const startedAt = context.now()
   const decision = await decide(request, context, info)
   const record = await auditRecordOf(decision, info, startedAt, context.claimRecorder)
-  const { outcome } = decision
-  if (isRefusal(outcome)) logRefusal(record, context)
+  const { outcome, grant } = decision
+  if (isRefusal(outcome)) logRefusal(record, grant, context)
   await context.writer.appendAudit(record)
-  return isRefusal(outcome) ? refusalReply(outcome, info.requestId) : issuedReply(outcome)
+  return isRefusal(outcome) ? refusalReply(outcome, info.requestId, grant) : issuedReply(outcome, grant)
 }
 
 /**
@@ -78,20 +83,21 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Exchan
  * times.
  * @throws only when the database server does not respond
  */
-async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Decision> {
-  let known: Omit<Decision, 'outcome'> = {}
+async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Decided> {
+  let known: Omit<Decided, 'outcome'> = { grant: tokenExchange }
   try {
-    const form = await readForm(request)
-    if (isRefusal(form)) return { outcome: form }
+    const { grant, form } = await readRequest(request, context)
+    known = { grant }
+    if (isRefusal(form)) return { ...known, outcome: form }
     const refreshing = context.follow.recent()
     if (refreshing !== undefined) await refreshing
     const jwt = parseJwtText(form.subjectToken)
-    known = { form, jwt }
+    known = { grant, form, jwt }
     for (let attempt = 1; ; attempt++) {
       const { registry } = context
       const binding = readBinding(registry, form.policyId) ?? (await readDeletedBinding(registry, form.policyId))
       const facts: Facts = { subjectToken: form.subjectToken, jwt, binding }
-      known = { form, jwt, binding, facts }
+      known = { grant, form, jwt, binding, facts }
       const outcome = await judgeAndMint(facts, context)
       const hasChanged = isRefusal(outcome) && outcome.refused === 'changed_meanwhile'
       if (!hasChanged || attempt === exchangeAttemptsMax) return { ...known, outcome }
@@ -103,9 +109,20 @@ async function decide(request: Request, context: ExchangeContext, info: RequestI
   }
 }
 
-async function readForm(request: Request): Promise<ExchangeForm | Refusal> {
-  if (!hasMediaType(request, 'application/x-www-form-urlencoded')) return refuse('content_type')
-  return parseExchangeForm(await readBody(request, exchangeBodyBytesLimit))
+/** Token exchange takes a form alone (reference: Token exchange). */
+async function readRequest(
+  request: Request,
+  { config }: ExchangeContext,
+): Promise<{ grant: Grant; form: ExchangeForm | Refusal }> {
+  const isForm = hasMediaType(request, 'application/x-www-form-urlencoded')
+  if (!isForm && !(config.jwtBearer && hasMediaType(request, 'application/json')))
+    return { grant: tokenExchange, form: refuse('content_type') }
+  const body = await readBody(request, exchangeBodyBytesLimit)
+  const sent = isForm ? readFormFields(body) : await readJsonFields(body)
+  if (isRefusal(sent)) return { grant: jwtBearer, form: sent }
+  const isJwtBearer = config.jwtBearer && sent.values.get('grant_type') === jwtBearerGrant
+  const grant = isJwtBearer ? jwtBearer : tokenExchange
+  return { grant, form: isForm || isJwtBearer ? parseFields(grant, sent) : refuse('content_type') }
 }
 
 async function judgeAndMint(facts: Facts, context: ExchangeContext): Promise<IssuedAccessToken | Refusal> {
@@ -162,9 +179,10 @@ function refusalFromError(error: unknown, { log }: ExchangeContext, { requestId 
   return refuse('unforeseen')
 }
 
-function logRefusal(record: AuditRow, { log }: ExchangeContext): void {
+function logRefusal(record: AuditRow, grant: Grant, { log }: ExchangeContext): void {
   log('warn', 'exchange_refused', {
     request_id: record.requestId,
+    grant: grant.name,
     client_address: record.clientAddress,
     error: record.error ?? undefined,
     reason: record.reason ?? undefined,

@@ -14,7 +14,7 @@ import { loadTypes } from '../values/deferred-type.ts'
 import type { JsonSchema } from '../values/shape.ts'
 import type { Endpoint } from './endpoint.ts'
 import { forceHeader } from './force.ts'
-import { type Content, type OperationDoc, type Shape, schemaOf } from './operation-doc.ts'
+import { type BodyDoc, type Content, type OperationDoc, type Shape, schemaOf } from './operation-doc.ts'
 
 const title = 'Latchkey'
 const about =
@@ -101,18 +101,17 @@ function operationOf(
     ...(rules === undefined ? {} : { description: rules }),
     security,
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: true,
-            content: { [body.mediaType]: { schema: without(schemaOf(body.shape), body.filledIn ?? []) } },
-          },
-        }),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: contentOf([body].flat()) } }),
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, content]) => [status, responseOf(status, content)]),
     ),
   }
+}
+
+function contentOf(bodies: readonly BodyDoc[]): object {
+  return Object.fromEntries(
+    bodies.map(({ mediaType, shape, filledIn = [] }) => [mediaType, { schema: without(schemaOf(shape), filledIn) }]),
+  )
 }
 
 /** `post` and `/oauth/token` make `postOauthToken`. */

@@ -4,6 +4,8 @@ import { type JsonSchema, type } from '../values/shape.ts'
 /** The form of a value: a shape of arktype, or a check with its own schema. A shape with a title becomes a component of that name. */
 export type Shape = { in: { toJsonSchema: (options: object) => object } } | { schema: JsonSchema }
 export type Content = { description: string; mediaType?: string; shape?: Shape }
+/** `filledIn`: fields that the service sets and the caller does not send. */
+export type BodyDoc = { mediaType: string; shape: Shape; filledIn?: readonly string[] }
 export type OperationDoc = {
   /** The operation id; by default it is made of method and path. */
   name?: string
@@ -15,8 +17,8 @@ export type OperationDoc = {
   /** The form of each `{segment}` of the path. */
   segments?: Readonly<Record<string, Shape>>
   query?: Shape
-  /** `filledIn`: fields of the body that the service sets and the caller does not send. */
-  body?: { mediaType: string; shape: Shape; filledIn?: readonly string[] }
+  /** One body, or one for each media type. */
+  body?: BodyDoc | readonly BodyDoc[]
   /** Whether it takes the header If-Match. */
   isConditional?: true
   /** By status; `default` is for all other statuses. */

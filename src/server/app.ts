@@ -108,6 +108,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     const keyId = context.callers.get(request)?.keyId
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
     response.headers.set('x-request-id', info.requestId)
+    // Anthropic's clients read this name. An upstream's own id stays.
+    if (!response.headers.has('request-id')) response.headers.set('request-id', info.requestId)
     // A proxy must not send its next request on a connection that is about to close.
     if (context.readiness.isStopping()) response.headers.set('connection', 'close')
     const revision = context.follow.revision()

@@ -55,6 +55,8 @@ export type Config = {
   bodyBytesMax: number
   /** Whether inference bodies may not refer to what upstreams store. */
   refusesSharedState: boolean
+  /** Whether the token endpoint takes the jwt-bearer grant too. */
+  jwtBearer: boolean
   masterKey: MasterKeySource
   /** Exchanges per minute, and in one burst, from one client address; undefined for no limit. */
   rateLimit: RateLimit | undefined
@@ -144,6 +146,7 @@ export function parseSettings(texts: SettingTexts): Config {
     upstreamApiKey: optional('LATCHKEY_UPSTREAM_API_KEY', parseCredential),
     bodyBytesMax: count('LATCHKEY_MAX_BODY_MB', 1, bodyMegabytesMax) * 1024 * 1024 + 1,
     refusesSharedState: required('LATCHKEY_REFUSE_SHARED_STATE', parseBoolean),
+    jwtBearer: required('LATCHKEY_JWT_BEARER', parseBoolean),
     masterKey: masterKeySource(read, isServer ? undefined : dirname(databasePath)),
     rateLimit: rateLimitOf(count('LATCHKEY_RATE_LIMIT', 0), count('LATCHKEY_RATE_BURST', 1)),
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),

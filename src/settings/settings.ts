@@ -100,6 +100,12 @@ export const settings = [
     default: 'false',
   },
   {
+    env: 'LATCHKEY_JWT_BEARER',
+    value: 'BOOLEAN',
+    help: 'false turns the jwt-bearer grant (RFC 7523) off, so that only token exchange (RFC 8693) remains',
+    default: 'true',
+  },
+  {
     env: 'LATCHKEY_RATE_LIMIT',
     value: 'NUMBER',
     help: 'exchanges per minute from one client address; 0 removes the limit',

@@ -13,3 +13,7 @@ export const apiKeyInText = /sk-lk-v1-[0-9a-f]{64}/i
 export function hideApiKeys(text: string): string {
   return text.replaceAll(new RegExp(apiKeyInText, 'gi'), 'sk-lk-v1-…')
 }
+
+/** Ids of another service, such as `wrkspc_01`, that its clients send along. */
+export const foreignIdCharactersMax = 128
+export const foreignIdText = /^[\w.:-]*$/

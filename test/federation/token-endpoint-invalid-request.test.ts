@@ -165,7 +165,7 @@ describe('the description says what to change', () => {
 })
 
 describe('400 unsupported_grant_type', () => {
-  for (const grant of ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer', 'URN:x']) {
+  for (const grant of ['client_credentials', 'urn:ietf:params:oauth:grant-type:jwt-bearer2', 'URN:x']) {
     test(`the grant ${grant} is refused, whatever else is missing`, async () => {
       const expected = { status: 400, error: 'unsupported_grant_type', reason: 'grant_type' }
       await expectPostRefused(`grant_type=${grant}`, expected)

@@ -105,6 +105,7 @@ const values: Record<
     (config) => config.refusesSharedState,
     (text) => text === 'true',
   ],
+  LATCHKEY_JWT_BEARER: [['true', 'false', 'no'], (config) => config.jwtBearer, (text) => text === 'true'],
   LATCHKEY_ADMIN_PAGE: [['true', 'false', 'no'], (config) => config.adminPage, (text) => text === 'true'],
   LATCHKEY_ADMIN_LISTEN: [
     ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'],
@@ -255,6 +256,7 @@ describe('every setting', () => {
       masterKey: { kind: 'file', path: resolve('latchkey-data/master.key'), isDefault: true },
       bodyBytesMax: 32 * 1024 * 1024 + 1,
       refusesSharedState: false,
+      jwtBearer: true,
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,

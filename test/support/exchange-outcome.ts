@@ -28,7 +28,15 @@ export type TokenReply = {
 }
 
 const requestIdText = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-const headersOfRefusal = ['cache-control', 'content-length', 'content-type', 'date', 'pragma', 'x-request-id']
+const headersOfRefusal = [
+  'cache-control',
+  'content-length',
+  'content-type',
+  'date',
+  'pragma',
+  'request-id',
+  'x-request-id',
+]
 
 /** Finds the audit records of a response by its request id. */
 export async function auditOf(test: Pick<TestServer, 'admin'>, response: Response): Promise<AuditEntry[]> {

@@ -1,5 +1,6 @@
 // Every reason to refuse an exchange: the step that refuses (reference: Order of verification) and the response.
 import { exchangeBodyBytesLimit, issuerKeysCooldownSeconds, subjectTokenBytesMax } from '../../limits.ts'
+import { foreignIdCharactersMax } from '../../values/id-text.ts'
 
 /** The steps of an exchange in order. pipeline.ts has their checks. */
 export const stepNames = [
@@ -26,6 +27,8 @@ export type RefusalRow = {
   status: number
   error: OAuthError
   description: string
+  /** The caller sees the detail too: it says only what the caller has sent. */
+  showsDetail?: true
   retryAfterSeconds?: number
 }
 export type OAuthError =
@@ -60,8 +63,21 @@ const reasons = {
   body_late: badRequest('The body did not arrive in time'),
   body_too_large: { ...badRequest(`The body must be smaller than ${exchangeBodyBytesLimit} bytes`), status: 413 },
   form_malformed: badRequest('The form is not valid percent-encoded UTF-8'),
-  field_repeated: badRequest('A field was sent more than once'),
-  field_missing: badRequest('A required field is missing or empty'),
+  json_malformed: { ...badRequest('The JSON is not accepted'), showsDetail: true },
+  field_type: { ...badRequest('A field must be text, or left out'), showsDetail: true },
+  field_malformed: {
+    ...badRequest(
+      `An id must have 1 to ${foreignIdCharactersMax} letters, digits, dots, colons, hyphens or underscores`,
+    ),
+    showsDetail: true,
+  },
+  field_repeated: { ...badRequest('A field was sent more than once'), showsDetail: true },
+  field_missing: { ...badRequest('A required field is missing or empty'), showsDetail: true },
+  grants_mixed: {
+    ...badRequest('The jwt-bearer grant takes the JWT as assertion: leave out the fields of token exchange'),
+    showsDetail: true,
+  },
+  policy_ids_differ: badRequest('The federation_policy_id and the federation_rule_id differ: send one of them'),
   grant_type: {
     step: 'form',
     status: 400,
@@ -163,7 +179,7 @@ export function isAfterSignature(reason: Reason): boolean {
   return reason !== 'unforeseen' && stepNames.indexOf(stepOf(reason)) > stepNames.indexOf('signature')
 }
 
-/** Why an exchange is refused. `detail` is for the audit; the caller sees it only if it is the name of a form field. */
+/** Why an exchange is refused. `detail` is for the audit; the caller sees it only where the row of the reason says so. */
 export type Refusal = { refused: Reason; detail?: string; retryAfterSeconds?: number }
 
 export function refuse(reason: Reason, detail?: string): Refusal {
