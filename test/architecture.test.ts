@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import type { AdminContext } from '../src/admin/operation/context.ts'
+import type { OperationsContext } from '../src/admin/operations.ts'
 
 const root = join(import.meta.dirname, '..')
 const files = ['src/**/*.ts', 'db/**/*.ts', 'scripts/**/*.ts'].flatMap((pattern) => [
@@ -190,6 +192,18 @@ describe('files', () => {
   test('write to the database through db/write/write.ts alone', () => {
     const writing = files.filter((file) => /\.(batch|transaction)\(|\bdatabase\.commit\(/.test(sources.get(file) ?? ''))
     expect(writing.toSorted()).toEqual(['db/remote/server-database.ts', 'db/schema/migrate.ts', 'db/write/write.ts'])
+  })
+
+  test('take from the context of admin operations what they need: only the server has it whole', () => {
+    const naming = files.filter((file) => /\bAdminContext\b/.test(sources.get(file) ?? ''))
+    expect(naming).toEqual(['src/admin/operation/context.ts', 'src/server/context.ts'])
+    const served = files.filter((file) =>
+      /\b(Open)?Context\b.* from '.*\/server\/context\.ts'/.test(sources.get(file) ?? ''),
+    )
+    expect(served).toEqual([])
+    // The compiler refuses this line when the context has a member that no operation needs.
+    const unneeded: Record<Exclude<keyof AdminContext, keyof OperationsContext>, never> = {}
+    expect(unneeded).toEqual({})
   })
 
   test('begin by saying what they are for', () => {

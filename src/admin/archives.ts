@@ -12,8 +12,8 @@ import { Fault } from '../fault.ts'
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { timeShape } from '../values/shapes.ts'
-import type { AdminContext } from './operation/context.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
 const kindShape = type.enumerated(...archiveKinds)
@@ -35,7 +35,10 @@ export const archiveOperations = {
 }
 
 /** @throws Fault `conflict` during another run, `unavailable` when a file cannot be written */
-async function run(context: OperationContext, { before, to, kind }: typeof runInput.infer) {
+async function run(
+  context: Needs<'config' | 'archiving' | 'signingKeys' | 'now' | 'actor' | 'onProgress'>,
+  { before, to, kind }: typeof runInput.infer,
+) {
   const { actor, archiving, config, now, onProgress, signingKeys } = context
   const time = before.getTime()
   if (time > now()) throw new Fault('invalid', `before is ${timeOf(time)}, which is in the future: use an earlier time`)
@@ -52,12 +55,12 @@ async function run(context: OperationContext, { before, to, kind }: typeof runIn
   return { data: archives.map(showArchive) }
 }
 
-async function list({ orm }: AdminContext, { kind, limit = reportRowsDefault, before_id }: typeof listInput.infer) {
+async function list({ orm }: Needs<'orm'>, { kind, limit = reportRowsDefault, before_id }: typeof listInput.infer) {
   const archives = await listArchives(orm, { kind, beforeId: before_id, limit })
   return { data: archives.map(showArchive) }
 }
 
-async function verify(context: OperationContext, { from, kind }: typeof verifyInput.infer) {
+async function verify(context: Needs<'database' | 'orm' | 'onProgress'>, { from, kind }: typeof verifyInput.infer) {
   const { orm, database, onProgress = () => {} } = context
   const archives = (await listAllArchives(orm, kind)).filter(({ state }) => state !== 'writing').reverse()
   const total = archives.reduce((sum, { rowCount }) => sum + rowCount, 0)

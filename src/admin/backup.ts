@@ -5,7 +5,8 @@ import { logBackup } from '../backup/schedule.ts'
 import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import { type } from '../values/shape.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
 const createInput = type({ '+': 'reject', to: 'string > 0' })
@@ -17,7 +18,10 @@ export const backupOperations = {
 }
 
 /** @throws Fault `invalid` for a relative path, which this process would resolve elsewhere; otherwise as `Backups.create` */
-async function create(context: OperationContext, { to }: typeof createInput.infer) {
+async function create(
+  context: Needs<'backups' | 'signingKeys' | 'log' | 'actor' | 'onProgress'>,
+  { to }: typeof createInput.infer,
+) {
   const { actor, backups, onProgress } = context
   if (!isAbsolute(to)) throw new Fault('invalid', `to must be an absolute path (was ${JSON.stringify(to)})`)
   const log: Log = context.signingKeys === undefined ? () => {} : context.log
@@ -33,8 +37,10 @@ async function create(context: OperationContext, { to }: typeof createInput.infe
   }
 }
 
+export type BackupContext = Needs<'config' | 'backups' | 'backupSchedule'>
+
 /** `newest_at` is the newest backup in the folder of the settings, or a newer one that this process made elsewhere. */
-export async function showBackup({ config, backups, backupSchedule }: OperationContext) {
+export async function showBackup({ config, backups, backupSchedule }: BackupContext) {
   const { isRunning, lastSuccess, lastFailure } = backups.state()
   const { folder, everyMilliseconds, keep } = config.backup ?? {}
   return {

@@ -24,8 +24,9 @@ import {
 } from '../tokens/master-key-file.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
-import { commit } from './operation/commit.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import { type ChangeContext, commit } from './operation/commit.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 
 /** The error does not quote the key. */
 const keyShape = type('unknown')
@@ -45,7 +46,9 @@ export const masterKeyOperations = {
   'master_key.replace': operation(replaceInput, replaceMasterKey, { mutates: true }),
 }
 
-async function replaceMasterKey(context: OperationContext, input: typeof replaceInput.infer) {
+type ReplacementContext = ChangeContext & Needs<'config' | 'database'>
+
+async function replaceMasterKey(context: ReplacementContext & Needs<'signingKeys'>, input: typeof replaceInput.infer) {
   const { steps, answer } = await planReplacement(context, input)
   if (input.dry_run === true) return { ...answer, replaced: false, dry_run: true }
   for (const step of steps) await step()
@@ -57,7 +60,10 @@ async function replaceMasterKey(context: OperationContext, input: typeof replace
  * signing keys end now, which invalidates every access token, and upstreams lose their credentials. An interrupted replacement is finished.
  * @throws Fault `conflict` in a server, or for `lost` when the key opens the database; `configuration` when no key does; `invalid` without a new key
  */
-export async function planReplacement(context: OperationContext, input: Input): Promise<Replacement> {
+export async function planReplacement(
+  context: ReplacementContext & Needs<'signingKeys'>,
+  input: Input,
+): Promise<Replacement> {
   if (context.signingKeys !== undefined)
     throw new Fault(
       'conflict',
@@ -87,7 +93,7 @@ export async function planReplacement(context: OperationContext, input: Input): 
   return replaceKnown(context, rows, { oldKey: found.key, hex })
 }
 
-async function refuseLiveNodes({ database, orm }: OperationContext): Promise<void> {
+async function refuseLiveNodes({ database, orm }: Needs<'database' | 'orm'>): Promise<void> {
   if (database.kind === 'file') return
   const live = (await listNodes(orm)).filter(({ isLive }) => isLive).map(({ name }) => name)
   if (live.length > 0)
@@ -100,7 +106,7 @@ function draftKey(source: MasterKeySource): string | undefined {
 }
 
 async function replaceKnown(
-  context: OperationContext,
+  context: ReplacementContext,
   rows: SigningKeyRow[],
   { oldKey, hex }: { oldKey: CryptoKey; hex: string },
 ): Promise<Replacement> {
@@ -127,7 +133,7 @@ async function replaceKnown(
 }
 
 async function replaceLost(
-  context: OperationContext,
+  context: ReplacementContext,
   rows: SigningKeyRow[],
   given: string | undefined,
 ): Promise<Replacement> {
@@ -158,7 +164,7 @@ type Change = { hex: string; statements: Statement[]; touched: Touched[] }
 
 /** A checkpoint moves the commit into the main file before the key file changes, so that it survives a power loss in between. */
 function replacement(
-  context: OperationContext,
+  context: ReplacementContext,
   { hex, statements, touched }: Change,
   summary: Partial<ReplacementResponse>,
 ): Replacement {
@@ -173,11 +179,11 @@ function replacement(
   }
 }
 
-function nothingToDo(context: OperationContext, summary: Partial<ReplacementResponse>): Replacement {
+function nothingToDo(context: Needs<'config'>, summary: Partial<ReplacementResponse>): Replacement {
   return { steps: [], answer: responseOf(context, summary) }
 }
 
-function responseOf({ config }: OperationContext, summary: object) {
+function responseOf({ config }: Needs<'config'>, summary: object) {
   return {
     replaced: false,
     /** Whether an interrupted replacement was completed. */
@@ -196,7 +202,7 @@ function responseOf({ config }: OperationContext, summary: object) {
   }
 }
 
-function withCredential({ registry }: OperationContext): Upstream[] {
+function withCredential({ registry }: Needs<'registry'>): Upstream[] {
   return [...registry.upstreams.values()].filter(({ credentialEncrypted }) => credentialEncrypted !== null)
 }
 

@@ -1,7 +1,8 @@
 // Admin operations on the nodes of a server database: list them.
 import { listNodes } from '../../db/tables/nodes.ts'
 import { type } from '../values/shape.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
 const listInput = type({ '+': 'reject' })
@@ -9,7 +10,7 @@ const listInput = type({ '+': 'reject' })
 export const nodeOperations = { 'nodes.list': operation(listInput, list) }
 
 /** A database file has no nodes: one process holds it. */
-async function list({ orm }: OperationContext) {
+async function list({ orm }: Needs<'orm'>) {
   const rows = await listNodes(orm)
   return {
     data: rows.map((row) => ({

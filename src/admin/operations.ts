@@ -2,6 +2,7 @@
 
 import type { OnProgress } from '../../db/read/slices.ts'
 import type { Actor } from '../../db/tables/admin-changes.ts'
+import type { type } from '../values/shape.ts'
 import { archiveOperations } from './archives.ts'
 import { backupOperations } from './backup.ts'
 import { configOperations } from './config/config.ts'
@@ -13,7 +14,8 @@ import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
 import { masterKeyOperations } from './master-key.ts'
 import { nodeOperations } from './nodes.ts'
-import type { Operation } from './operation/operation.ts'
+import type { OperationRun } from './operation/context.ts'
+import type { Operation, RunnerContext } from './operation/operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies/policies.ts'
 import { presetFileOperations } from './presets/preset-files.ts'
@@ -65,6 +67,12 @@ export type OperationInput<Name extends OperationName> = Operations[Name]['input
 export type OperationResponse<Name extends OperationName> = Name extends OperationName
   ? Jsonified<Awaited<ReturnType<ReturnType<Operations[Name]['prepare']>>>>
   : never
+
+/** What all operations need together: the intersection of what each declares. */
+type EveryNeed = Operations[OperationName] extends Operation<type.Any, unknown, infer Context> ? Context : never
+
+/** What operations and their runner need of the process. The rest comes with each run. */
+export type OperationsContext = Omit<EveryNeed, keyof OperationRun> & RunnerContext
 
 /** What `JSON.stringify` keeps of a value. */
 type Jsonified<Value> = Value extends readonly (infer Item)[]

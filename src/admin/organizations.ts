@@ -21,9 +21,10 @@ import { type } from '../values/shape.ts'
 import { nameShape, referenceShape } from '../values/shapes.ts'
 import { showApiKey } from './keys/key-response.ts'
 import { draftApiKey } from './keys/keys.ts'
-import { commit } from './operation/commit.ts'
+import { type ChangeContext, commit } from './operation/commit.ts'
+import type { Needs } from './operation/context.ts'
 import { isInitialized } from './operation/context.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import { operation } from './operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from './operation/references.ts'
 
 const planShape = type.enumerated(...planNames)
@@ -45,7 +46,7 @@ const workspaceCreateInput = type({ '+': 'reject', ...organizationInput, name: n
 export const organizationOperations = {
   init: operation(initInput, initialize, { mutates: true }),
   'organizations.create': operation(createInput, createOrganization, { mutates: true }),
-  'organizations.list': operation(nothingInput, async ({ orm }) => ({
+  'organizations.list': operation(nothingInput, async ({ orm }: Needs<'orm'>) => ({
     data: (await listOrganizations(orm)).map(showOrganization),
   })),
   'organizations.plan': operation(planInput, changePlan, { mutates: true }),
@@ -55,7 +56,7 @@ export const organizationOperations = {
 }
 
 async function createOrganization(
-  context: OperationContext,
+  context: ChangeContext,
   { name, plan = 'enterprise', record_claims = 'selected' }: typeof createInput.infer,
 ) {
   if ([...context.registry.organizations.values()].some((row) => row.name === name)) {
@@ -69,15 +70,15 @@ async function createOrganization(
   return showOrganization(organization)
 }
 
-function changePlan(context: OperationContext, { organization, plan }: typeof planInput.infer) {
+function changePlan(context: ChangeContext, { organization, plan }: typeof planInput.infer) {
   return change(context, organization, { plan })
 }
 
-function changeRecording(context: OperationContext, { organization, record_claims }: typeof updateInput.infer) {
+function changeRecording(context: ChangeContext, { organization, record_claims }: typeof updateInput.infer) {
   return change(context, organization, { recordClaims: record_claims })
 }
 
-async function change(context: OperationContext, reference: string, fields: Partial<Organization>) {
+async function change(context: ChangeContext, reference: string, fields: Partial<Organization>) {
   const organization = findOrganization(context.registry, reference)
   const change = { ...fields, updatedAt: context.now() }
   await commit(
@@ -89,7 +90,7 @@ async function change(context: OperationContext, reference: string, fields: Part
 }
 
 async function createWorkspace(
-  context: OperationContext,
+  context: ChangeContext,
   { organization: reference, name }: typeof workspaceCreateInput.infer,
 ) {
   const organization = findOrganization(context.registry, reference)
@@ -101,13 +102,16 @@ async function createWorkspace(
   return showWorkspace(workspace)
 }
 
-async function listOf({ orm, registry }: OperationContext, { organization }: typeof workspaceListInput.infer) {
+async function listOf({ orm, registry }: Needs<'orm' | 'registry'>, { organization }: typeof workspaceListInput.infer) {
   const rows = await listWorkspaces(orm, findOrganization(registry, organization).id)
   return { data: rows.map(showWorkspace) }
 }
 
 /** Creates the default organization with a workspace, a user, a management key and a signing key, all in one commit. It runs only once. */
-async function initialize(context: OperationContext, { owner = 'admin' }: typeof initInput.infer) {
+async function initialize(
+  context: ChangeContext & Needs<'config' | 'spending'>,
+  { owner = 'admin' }: typeof initInput.infer,
+) {
   if (isInitialized(context))
     throw new Fault(
       'conflict',

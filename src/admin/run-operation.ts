@@ -4,12 +4,11 @@ import { nextSlice } from '../../db/read/pace.ts'
 import type { OnProgress } from '../../db/read/slices.ts'
 import type { Actor } from '../../db/tables/admin-changes.ts'
 import { loadTypes } from '../values/deferred-type.ts'
-import type { AdminContext } from './operation/context.ts'
 import { createOperationRunner, type RunByName } from './operation/operation.ts'
-import type { OperationInput, OperationName, OperationResponse, RunOperation } from './operations.ts'
+import type { OperationInput, OperationName, OperationResponse, OperationsContext, RunOperation } from './operations.ts'
 
 /** Runs all operations of one database (see `createOperationRunner`). */
-export function createRunner(context: AdminContext): RunByName {
+export function createRunner(context: OperationsContext): RunByName {
   let loading: Promise<RunByName> | undefined
   return async (...asked) => {
     loading ??= loadOperations(context)
@@ -19,7 +18,7 @@ export function createRunner(context: AdminContext): RunByName {
 }
 
 /** Other work comes between the parts, each of which holds the event loop. */
-async function loadOperations(context: AdminContext): Promise<RunByName> {
+async function loadOperations(context: OperationsContext): Promise<RunByName> {
   const { operations } = await import('./operations.ts')
   await nextSlice()
   loadTypes()

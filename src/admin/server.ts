@@ -5,7 +5,8 @@ import { Fault } from '../fault.ts'
 import { formatAddress } from '../settings/addresses.ts'
 import { isFittingMasterKey } from '../tokens/keyring.ts'
 import { type } from '../values/shape.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
 const noInput = type({ '+': 'reject' })
@@ -17,7 +18,7 @@ export const serverOperations = {
 }
 
 /** @throws Fault `conflict` when the new settings are wrong; the server keeps the ones it has */
-async function reload({ reload: run }: OperationContext) {
+async function reload({ reload: run }: Needs<'reload'>) {
   if (run === undefined) throw new Fault('conflict', 'No server is running here, so there is nothing to reload')
   try {
     return run()
@@ -31,7 +32,7 @@ async function reload({ reload: run }: OperationContext) {
  * What only the process that holds the database can check for `latchkey config check`.
  * @throws Fault `conflict` where no server runs
  */
-async function check({ config, orm, signingKeys }: OperationContext) {
+async function check({ config, orm, signingKeys }: Needs<'config' | 'orm' | 'signingKeys'>) {
   if (signingKeys === undefined) throw new Fault('conflict', 'No server is running here')
   const { masterKey, listen, adminListen, metricsListen } = config
   return {
@@ -48,7 +49,7 @@ async function check({ config, orm, signingKeys }: OperationContext) {
  * What takes long at the moment: operations and scheduled runs.
  * @throws Fault `conflict` where no server runs
  */
-async function listWork({ work, signingKeys, operation: own }: OperationContext) {
+async function listWork({ work, signingKeys, operation: own }: Needs<'work' | 'signingKeys' | 'operation'>) {
   if (signingKeys === undefined) throw new Fault('conflict', 'No server is running here')
   const others = work.list().filter(({ name }) => name !== own)
   return {

@@ -13,8 +13,9 @@ import {
   signingKeyStates,
 } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
-import { commit } from './operation/commit.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import { type ChangeContext, commit } from './operation/commit.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
 const listInput = type({ '+': 'reject' })
@@ -35,7 +36,7 @@ export const signingKeyOperations = {
   'signing_keys.rotate': operation(rotateInput, rotate, { mutates: true }),
 }
 
-async function listKeys(context: OperationContext) {
+async function listKeys(context: Needs<'orm' | 'now'>) {
   const rows = await listSigningKeys(context.orm)
   return { data: rows.map((row) => show(row, context.now())) }
 }
@@ -46,7 +47,10 @@ async function listKeys(context: OperationContext) {
  * they signed.
  * @throws Fault `conflict` while a key waits, `configuration` when the master key is not the one that belongs to the database
  */
-async function rotate(context: OperationContext, { at_once = false, revoke = false }: typeof rotateInput.infer) {
+async function rotate(
+  context: ChangeContext & Needs<'config' | 'signingKeys' | 'log'>,
+  { at_once = false, revoke = false }: typeof rotateInput.infer,
+) {
   const { orm } = context
   const now = context.now()
   const rows = await listSigningKeys(orm)

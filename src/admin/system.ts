@@ -4,8 +4,9 @@ import { type ListedNode, listNodes } from '../../db/tables/nodes.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { describeSettings } from '../settings/effective-settings.ts'
 import { type } from '../values/shape.ts'
-import { showBackup } from './backup.ts'
-import { type OperationContext, operation } from './operation/operation.ts'
+import { type BackupContext, showBackup } from './backup.ts'
+import type { Needs } from './operation/context.ts'
+import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
 const time = type('string').configure({ format: 'date-time' })
@@ -44,7 +45,9 @@ export const systemResponse = type({
 
 export const systemOperations = { 'system.show': operation(type({ '+': 'reject' }), show) }
 
-async function show(context: OperationContext): Promise<typeof systemResponse.infer> {
+async function show(
+  context: BackupContext & Needs<'database' | 'orm' | 'registry' | 'baseUrl' | 'settingTexts' | 'tlsState' | 'now'>,
+): Promise<typeof systemResponse.infer> {
   const { baseUrl = null, database, now, orm, registry, settingTexts, tlsState } = context
   const texts = settingTexts?.()
   const tls = tlsState?.()

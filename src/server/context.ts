@@ -2,8 +2,6 @@
 import { dirname } from 'node:path'
 import { putIssuerKeySet, readIssuerKeySet } from '../../db/tables/issuers.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
-import * as subjectTokens from '../../db/tables/used-subject-tokens.ts'
-import { isUsedElsewhere } from '../../db/write/ledger-queue.ts'
 import { type CommitOutcome, createWriter } from '../../db/write/write.ts'
 import { touchWriteProbe } from '../../db/write/write-probe.ts'
 import { createCommitVersion } from '../admin/operation/commit.ts'
@@ -23,7 +21,6 @@ import { privateNetworksFor } from '../federation/issuer/issuer-url.ts'
 import { adoptNewer } from '../federation/issuer/stored-keys.ts'
 import { createClaimHash } from '../federation/recording/claim-hash.ts'
 import { createClaimRecorder } from '../federation/recording/claim-recorder.ts'
-import { createReplayGuard, type ReplayGuard } from '../federation/replay.ts'
 import type { ExchangeContext } from '../federation/token-endpoint.ts'
 import { createRateLimiter } from '../http/rate-limit.ts'
 import type { InferenceContext } from '../inference/endpoint.ts'
@@ -44,7 +41,7 @@ import { joinRates } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
 import { type AccessLog, openAccessLog } from '../observe/access-log.ts'
 import { atLevel, type Log } from '../observe/log.ts'
-import { countRows, createMetrics } from '../observe/metrics.ts'
+import { countRows, createMetrics, type Metrics } from '../observe/metrics.ts'
 import { createWriteCheck } from '../observe/write-check.ts'
 import { createAdminPage, createSessionFinder } from '../page/page.ts'
 import type { PresetContext } from '../presets/endpoints.ts'
@@ -52,16 +49,28 @@ import { createPresets } from '../presets/versions.ts'
 import type { Registry } from '../registry/registry.ts'
 import { isShortOfSpace } from '../runtime/disk-space.ts'
 import type { Fetch } from '../runtime/outbound.ts'
-import { createMutex } from '../scheduling/mutex.ts'
+import { createMutex, type RunShared } from '../scheduling/mutex.ts'
 import { createQueues } from '../scheduling/queues.ts'
 import { createRunningWork } from '../scheduling/running-work.ts'
 import type { Config, RateLimit } from '../settings/config.ts'
 import { createSettingsInEffect } from '../settings/effective-settings.ts'
 import { openMasterKeyText } from '../tokens/keyring.ts'
 import { openSigningKeys } from '../tokens/signing-keys.ts'
+import { openReplayGuard } from './replay-guard.ts'
+
+/** An open database, whether it is served or not. */
+export type OpenContext = AdminContext & {
+  metrics: Metrics
+  /** Changes that may run together share a turn. */
+  runShared: RunShared
+  /** Whether the database takes commits. */
+  isWritable: () => Promise<boolean>
+  /** Whether a commit has failed, and none of a probe has succeeded since. */
+  isWriteFailing: () => boolean
+}
 
 /** What all endpoints need; each endpoint declares its part. */
-export type Context = AdminContext &
+export type Context = OpenContext &
   ExchangeContext &
   InferenceContext &
   ModelsContext &
@@ -92,7 +101,7 @@ export async function openContext(
   config: Config,
   dependencies: Dependencies,
   { create, rules }: { create: boolean; rules?: ServerRules },
-): Promise<AdminContext> {
+): Promise<OpenContext> {
   const { now, monotonic, random, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
@@ -163,7 +172,7 @@ function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies
  * @throws Fault `configuration` if the database was never initialized or the master key does not match
  */
 export async function openServing(
-  admin: AdminContext,
+  admin: OpenContext,
   { baseUrl, pageUrl, tlsState }: { baseUrl: string; pageUrl: string; tlsState?: AdminContext['tlsState'] },
   fetch: Fetch,
 ): Promise<Context> {
@@ -211,25 +220,6 @@ function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit
   return limit === undefined || nodes === 1 ? limit : { ...limit, perMinute: limit.perMinute / nodes }
 }
 
-async function openReplayGuard({ database, orm, writer, now, monotonic }: AdminContext): Promise<ReplayGuard> {
-  const isShared = database.shared !== undefined
-  await writer.write([subjectTokens.dropExpiredSubjectTokens(orm, now(), { isShared })])
-  return createReplayGuard({
-    known: await subjectTokens.listUsedSubjectTokens(orm, now()),
-    keep: (row) =>
-      writer.appendUsedToken(row).then(
-        () => true,
-        (error: unknown) => {
-          if (isUsedElsewhere(error)) return false
-          throw error
-        },
-      ),
-    drop: (tokens) => writer.write(subjectTokens.dropSubjectTokens(tokens, { isShared })),
-    now: now(),
-    monotonic,
-  })
-}
-
 export function notInitialized({ databasePath }: Config): Fault {
   return new Fault(
     'configuration',
@@ -238,7 +228,7 @@ export function notInitialized({ databasePath }: Config): Fault {
 }
 
 /** Stops a running backup and archive run, commits queued rows, then closes the database. */
-export async function closeContext({ backups, archiving, lastUses, writer, database }: AdminContext): Promise<void> {
+export async function closeContext({ backups, archiving, lastUses, writer, database }: OpenContext): Promise<void> {
   database.shared?.beginEnd()
   await backups.stop()
   await archiving.stop()

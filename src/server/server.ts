@@ -1,7 +1,6 @@
 // A running Latchkey server: the service on its address, the admin interface on its local socket, and one database for
 // both.
 
-import type { AdminContext } from '../admin/operation/context.ts'
 import type { RunByName } from '../admin/operation/operation.ts'
 import type { RunOperation } from '../admin/operations.ts'
 import { testAfterEngineChange } from '../admin/policies/engine-change.ts'
@@ -24,7 +23,7 @@ import { type Config, type SettingTexts, socketPathFor } from '../settings/confi
 import type { Reload } from '../settings/effective-settings.ts'
 import type { ListenAddress } from '../settings/setting-values.ts'
 import { createApp, refuseAtStart } from './app.ts'
-import { type Context, closeContext, type Dependencies, openContext, openServing } from './context.ts'
+import { type Context, closeContext, type Dependencies, type OpenContext, openContext, openServing } from './context.ts'
 import { listenForMetrics, type MetricsAddress } from './metrics-listener.ts'
 import { createReload } from './reload.ts'
 import { retryWhileHeld } from './retry-while-held.ts'
@@ -135,7 +134,7 @@ async function rejectSecondServer(socketPath: string | undefined, { databasePath
 
 /** Listens first, because the URLs can depend on the free ports that were chosen. Requests wait until it serves. */
 async function serve(
-  admin: AdminContext,
+  admin: OpenContext,
   { fetch }: Dependencies,
   { others, held, heldOfPage }: Listeners,
   settings: StartOptions['settings'],
@@ -169,7 +168,7 @@ async function serve(
  * @throws Fault `configuration`
  */
 async function openListener(
-  { config, now, log }: AdminContext,
+  { config, now, log }: OpenContext,
   handler: Handler,
 ): Promise<{ listener: Listener; tls?: TlsInEffect }> {
   const { listen: address, tls: files, databasePath } = config
@@ -199,7 +198,7 @@ type Listeners = {
  */
 async function stopServer(
   { others, socket }: Pick<Listeners, 'others' | 'socket'>,
-  admin: AdminContext,
+  admin: OpenContext,
   reporting: Promise<void> = Promise.resolve(),
 ): Promise<void> {
   const { drainMilliseconds } = admin.config

@@ -6,9 +6,9 @@ import { putConfigDocument } from '../../../db/tables/config-documents.ts'
 import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { Fault } from '../../fault.ts'
 import { kindRecords, recordOf } from '../kinds/kinds.ts'
-import { commit } from '../operation/commit.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
 import { checkDocumentLock } from '../operation/document-lock.ts'
-import type { OperationContext } from '../operation/operation.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { collections } from './collections.ts'
 import type { Change } from './plan.ts'
@@ -40,11 +40,7 @@ const namesShownMax = 5
  * @throws Fault `conflict` if the plan differs from the one that was reviewed, or takes an object from somebody; `invalid` for a policy that
  * is too wide or fails a test
  */
-export async function applyChanges(
-  context: OperationContext,
-  prepared: Prepared,
-  decisions: Decisions,
-): Promise<Applied> {
+export async function applyChanges(context: ChangeContext, prepared: Prepared, decisions: Decisions): Promise<Applied> {
   rejectUndecided(prepared, decisions)
   const isPending = ({ action }: Change) => action === 'delete' && decisions.prune !== true
   const pending = prepared.changes.filter(isPending)
@@ -116,7 +112,7 @@ function isApplied({ applied, locks }: OwnedDocument, sha256: string | null, rev
 
 /** A document without an owner is an edit by hand, also of what a document with an owner locks. It is always alone. */
 function checkDocumentLocks(
-  context: OperationContext,
+  context: Needs<'registry' | 'actor' | 'operation' | 'warn'>,
   { organizationId, documents }: Prepared,
   changes: readonly Change[],
 ): void {

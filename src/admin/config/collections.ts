@@ -8,7 +8,7 @@ import { updatePreset } from '../../../db/tables/presets.ts'
 import { deletePrice, updateUpstream } from '../../../db/tables/upstreams.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import type { Entry, Kind } from '../kinds/kinds.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import type { EntryOf } from './document.ts'
 import {
   type Draft,
@@ -22,7 +22,7 @@ import { readIssuers, readKeys, readPolicies, readPresets, readPrices, readUpstr
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
 import type { Saved } from './plan.ts'
 
-type Reading = Pick<AdminContext, 'orm' | 'registry' | 'presets'>
+type Reading = Needs<'orm' | 'registry' | 'presets'>
 type Collection = {
   /** In no order. */
   read: (context: Reading, organizationId: string) => Promise<Saved[]> | Saved[]

@@ -3,13 +3,16 @@ import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, textShape } from '../../values/shapes.ts'
 import { type Entry, type Kind, kinds, recordOf } from '../kinds/kinds.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import type { ChangeContext } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { applyChanges } from './apply.ts'
 import { collections } from './collections.ts'
 import type { planResponse } from './config-response.ts'
 import { documentShape } from './document.ts'
+import type { DraftContext } from './drafts.ts'
 import { type Action, actions, type Change } from './plan.ts'
 import { type OwnedDocument, type Prepared, prepare } from './prepare.ts'
 
@@ -48,7 +51,7 @@ const applyInput = type({
 
 export const configOperations = {
   'config.export': operation(exportInput, exportAll),
-  'config.plan': operation(planInput, async (context, { organization, ...input }) =>
+  'config.plan': operation(planInput, async (context: DraftContext & Needs<'actor'>, { organization, ...input }) =>
     showPlan(await prepare(context, documentsIn(input), organization, true)),
   ),
   'config.apply': operation(applyInput, apply, { mutates: true }),
@@ -56,7 +59,7 @@ export const configOperations = {
 
 /** All of the organization, or what one owner has. Without an owner, upstreams and prices of the installation are included. */
 async function exportAll(
-  context: OperationContext,
+  context: Needs<'orm' | 'registry' | 'presets' | 'actor'>,
   { organization, owner, only = [...kinds] }: typeof exportInput.infer,
 ) {
   const { id, name } = findOrganization(context.registry, organization)
@@ -89,7 +92,7 @@ function digestsIn({ documents, sha256, sha256s }: typeof applyInput.infer, coun
   return sha256s ?? (sha256 === undefined ? [] : [sha256])
 }
 
-async function apply(context: OperationContext, input: typeof applyInput.infer) {
+async function apply(context: ChangeContext & DraftContext, input: typeof applyInput.infer) {
   const documents = documentsIn(input)
   const sha256s = digestsIn(input, documents.length)
   const prepared = await prepare(context, documents, input.organization, input.prune === true)

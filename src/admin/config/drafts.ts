@@ -17,7 +17,7 @@ import { draftApiKey } from '../keys/keys.ts'
 import { newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
 import type { Entry } from '../kinds/kinds.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { checkNameIsFree, notFound } from '../operation/references.ts'
 import { draftPolicy } from '../policies/policies.ts'
 import { checkPolicyFields } from '../policies/policy-edit.ts'
@@ -37,9 +37,12 @@ export type Draft = {
   secret?: string
 }
 
+/** What drafting an entry of any kind needs. */
+export type DraftContext = Needs<'config' | 'orm' | 'registry' | 'presets' | 'now'>
+
 /** What drafting needs to know: the organization, the owner of the document, and what was drafted before, also of other documents. */
 export type Drafting = {
-  context: AdminContext
+  context: DraftContext
   organizationId: string
   owner: string | null
   issuers: Map<string, Issuer>
@@ -54,7 +57,7 @@ export type Drafting = {
   now: number
 }
 
-export async function createDrafting(context: AdminContext, organizationId: string): Promise<Drafting> {
+export async function createDrafting(context: DraftContext, organizationId: string): Promise<Drafting> {
   const { registry, orm } = context
   const issuers = oursIn(registry.issuers.values(), organizationId)
   const keys = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')

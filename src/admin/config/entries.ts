@@ -17,7 +17,7 @@ import { policyFields } from '../kinds/policy.ts'
 import { presetFields } from '../kinds/preset.ts'
 import { priceFields } from '../kinds/price.ts'
 import { upstreamFields } from '../kinds/upstream.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 import type { Saved } from './plan.ts'
 
@@ -31,13 +31,13 @@ function toSaved(kind: Kind, { id, managedBy, updatedAt }: Stored, entry: Entry)
 
 type Ours = { organizationId: string; deletedAt: number | null }
 
-export function readIssuers({ registry }: Pick<AdminContext, 'registry'>, organizationId: string): Saved[] {
+export function readIssuers({ registry }: Needs<'registry'>, organizationId: string): Saved[] {
   return oursIn(registry.issuers.values(), organizationId).map((row) =>
     toSaved('issuers', row, issuerEntry(row, registry)),
   )
 }
 
-export function readPolicies({ registry }: Pick<AdminContext, 'registry'>, organizationId: string): Promise<Saved[]> {
+export function readPolicies({ registry }: Needs<'registry'>, organizationId: string): Promise<Saved[]> {
   return mapInSlices(oursIn(registry.policies.values(), organizationId), (row) => {
     const names = { issuer: registry.issuers.get(row.issuerId)?.name, key: registry.keys.get(row.keyId)?.name }
     return toSaved('policies', row, policyEntry(row, names))
@@ -45,12 +45,12 @@ export function readPolicies({ registry }: Pick<AdminContext, 'registry'>, organ
 }
 
 /** Those that were added. */
-export function readUpstreams({ registry }: Pick<AdminContext, 'registry'>): Saved[] {
+export function readUpstreams({ registry }: Needs<'registry'>): Saved[] {
   const added = registry.upstreamsInOrder.filter(({ id }) => id !== configuredUpstreamName)
   return added.map((row) => toSaved('upstreams', row, upstreamEntry(row)))
 }
 
-export async function readPrices({ orm }: Pick<AdminContext, 'orm'>): Promise<Saved[]> {
+export async function readPrices({ orm }: Needs<'orm'>): Promise<Saved[]> {
   return mapInSlices(await listPrices(orm), (row) => toSaved('prices', { ...row, id: row.model }, priceEntry(row)))
 }
 
@@ -58,10 +58,7 @@ export function oursIn<Row extends Ours>(rows: Iterable<Row>, organizationId: st
   return [...rows].filter((row) => row.organizationId === organizationId && row.deletedAt === null)
 }
 
-export async function readKeys(
-  { orm, registry }: Pick<AdminContext, 'orm' | 'registry'>,
-  organizationId: string,
-): Promise<Saved[]> {
+export async function readKeys({ orm, registry }: Needs<'orm' | 'registry'>, organizationId: string): Promise<Saved[]> {
   const rows = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')
   const ids = rows.map(({ id }) => id)
   const read: Saved[] = []
@@ -72,7 +69,7 @@ export async function readKeys(
 }
 
 export async function readPresets(
-  { orm, registry, presets }: Pick<AdminContext, 'orm' | 'registry' | 'presets'>,
+  { orm, registry, presets }: Needs<'orm' | 'registry' | 'presets'>,
   organizationId: string,
 ): Promise<Saved[]> {
   const read: Saved[] = []

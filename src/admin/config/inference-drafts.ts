@@ -9,7 +9,7 @@ import { readPresetContent } from '../../presets/preset.ts'
 import { checkPresetSlug } from '../../presets/reference.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
 import { checkCertificates } from '../issuers/issuer-input.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { planPreset, presetStatements } from '../presets/preset-files.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
@@ -73,7 +73,7 @@ export async function draftUpstreamEntry(
 
 /** Whether the document names another credential than the saved one. One that it does not name stays. */
 async function isOther(
-  { config, orm }: AdminContext,
+  { config, orm }: Needs<'config' | 'orm'>,
   before: Upstream | undefined,
   credential: string | null | undefined,
 ): Promise<boolean> {

@@ -4,11 +4,11 @@ import type { ConfigDocument as AppliedDocument } from '../../../db/schema/schem
 import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
 import { type Entry, type Kind, kindRecords, kinds, recordOf } from '../kinds/kinds.ts'
-import type { OperationContext } from '../operation/operation.ts'
+import type { Needs } from '../operation/context.ts'
 import { findOrganization } from '../operation/references.ts'
 import { collections } from './collections.ts'
 import type { ConfigDocument } from './document.ts'
-import { createDrafting, type Draft, type Drafting } from './drafts.ts'
+import { createDrafting, type Draft, type DraftContext, type Drafting } from './drafts.ts'
 import { type Change, fingerprintOf, type LockChange, planCollection, type Saved } from './plan.ts'
 import { addAffected, type Review, rejectHarmfulIssuers, reviewPolicies } from './review.ts'
 
@@ -39,7 +39,7 @@ export type Prepared = Review & {
  * @throws Fault `invalid`, `not_found` or `conflict` that names the entry which cannot be saved
  */
 export async function prepare(
-  context: OperationContext,
+  context: DraftContext & Needs<'actor'>,
   given: readonly ConfigDocument[],
   organization: string | undefined,
   isPruned: boolean,
@@ -78,7 +78,7 @@ export async function prepare(
 }
 
 function ownedDocument(
-  { registry }: OperationContext,
+  { registry }: Needs<'registry'>,
   { owner: named, owner_locks }: ConfigDocument,
   organizationId: string,
 ): OwnedDocument {
@@ -132,7 +132,7 @@ function keyOf(kind: Kind, name: string): string {
 
 /** All documents are for one organization. */
 function organizationOf(
-  { registry }: OperationContext,
+  { registry }: Needs<'registry'>,
   documents: readonly ConfigDocument[],
   organization?: string,
 ): string {

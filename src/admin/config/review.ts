@@ -5,7 +5,7 @@ import type { Policy } from '../../../db/schema/schema.ts'
 import type { Difference } from '../../federation/lint/difference.ts'
 import { isSameTo } from '../kinds/fields.ts'
 import { policyFields } from '../kinds/policy.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { isSameToPolicies, rejectHarmfulChange } from '../policies/issuer-change.ts'
 import { readAffected } from '../policies/policy-impact.ts'
 import { compareSides, issuerOfRow, lintAgainst } from '../policies/policy-lint.ts'
@@ -74,7 +74,7 @@ export async function rejectHarmfulIssuers(
 
 type Compared = Parameters<typeof compareSides>[1]
 
-async function differenceOf(context: AdminContext, before: Policy, after: Compared): Promise<Difference> {
+async function differenceOf(context: Needs<'registry'>, before: Policy, after: Compared): Promise<Difference> {
   const [policy, issuer] = after
   const isUrlSame = issuerOfRow(context, before).issuerUrl === issuer.issuerUrl
   const isSame =
@@ -87,7 +87,7 @@ async function differenceOf(context: AdminContext, before: Policy, after: Compar
  * deletes, or that name another issuer or key afterward, are not among them.
  */
 export function addAffected(
-  context: AdminContext,
+  context: Needs<'registry' | 'now'>,
   changes: readonly Change[],
   drafted: ReadonlyMap<string, Policy>,
 ): Change[] {

@@ -1,10 +1,18 @@
 // The admin operation behind `latchkey doctor`: everything that an operator should act on, without a metrics system.
 import { mapInSlices } from '../../../db/read/pace.ts'
 import { type } from '../../values/shape.ts'
+import type { Needs } from '../operation/context.ts'
 import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
-import { readOrganizations, readServer, readUpstreamFacts } from './facts.ts'
+import {
+  type OrganizationContext,
+  readOrganizations,
+  readServer,
+  readUpstreamFacts,
+  type ServerContext,
+  type UpstreamContext,
+} from './facts.ts'
 import { inOrder } from './findings.ts'
 import { judgeUpstream } from './issuer-rules.ts'
 import { judgeOrganization } from './organization-rules.ts'
@@ -14,14 +22,16 @@ const examineInput = type({ '+': 'reject', ...organizationInput, ...installation
 
 export const doctorOperations = { 'doctor.examine': operation(examineInput, examineForCaller) }
 
+type DoctorContext = ServerContext & UpstreamContext & OrganizationContext & Needs<'actor'>
+
 /** Open pages ask again and again, so that over HTTP a slow examination is kept for a while. */
-function examineForCaller(context: OperationContext, input: typeof examineInput.infer) {
+function examineForCaller(context: DoctorContext & Needs<'slowReports'>, input: typeof examineInput.infer) {
   if (context.actor.kind !== 'key') return examine(context, input)
   return context.slowReports(`doctor ${JSON.stringify(input)}`, () => examine(context, input))
 }
 
 /** Everything, or one organization, with the server where `installation` asks for it and the organization owns it. */
-async function examine(context: OperationContext, { organization, installation }: typeof examineInput.infer) {
+async function examine(context: DoctorContext, { organization, installation }: typeof examineInput.infer) {
   const now = context.now()
   const only = organization === undefined ? undefined : findOrganization(context.registry, organization).id
   const isWhole =

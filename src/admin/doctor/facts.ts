@@ -11,13 +11,17 @@ import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import { readSpace } from '../../runtime/disk-space.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
 import { budgetShare, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 
+export type OrganizationContext = Needs<
+  'orm' | 'registry' | 'issuerKeys' | 'spending' | 'lastUses' | 'clockDifferences' | 'now'
+>
+
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
-export async function readOrganizations(context: AdminContext, only?: string): Promise<OrganizationFacts[]> {
+export async function readOrganizations(context: OrganizationContext, only?: string): Promise<OrganizationFacts[]> {
   const { registry } = context
   const since = await judgedSince(context.orm)
   const policies = await readPolicies(context, since, only)
@@ -38,7 +42,11 @@ export async function readOrganizations(context: AdminContext, only?: string): P
 type Owned = { organizationId: string }
 
 /** Names only, by problem: there can be very many policies. */
-async function readPolicies({ orm, now, lastUses }: AdminContext, issuedSince: number, only: string | undefined) {
+async function readPolicies(
+  { orm, now, lastUses }: Needs<'orm' | 'lastUses' | 'now'>,
+  issuedSince: number,
+  only: string | undefined,
+) {
   const found = new Map<string, PolicyFacts>()
   for await (const slice of readPolicyStates(orm, { now: now(), issuedSince, organizationId: only }))
     for (const { organizationId, total, states } of slice) {
@@ -56,7 +64,7 @@ async function readPolicies({ orm, now, lastUses }: AdminContext, issuedSince: n
   return found
 }
 
-async function readBudgets({ orm, spending, now }: AdminContext, only: string | undefined) {
+async function readBudgets({ orm, spending, now }: Needs<'orm' | 'spending' | 'now'>, only: string | undefined) {
   const at = now()
   const near: (OrganizationFacts['budgets'][number] & Owned)[] = []
   for await (const rows of readBudgetedKeys(orm, at, only))
@@ -68,7 +76,7 @@ async function readBudgets({ orm, spending, now }: AdminContext, only: string | 
 }
 
 async function readIssuers(
-  { registry, issuerKeys, clockDifferences }: AdminContext,
+  { registry, issuerKeys, clockDifferences }: Needs<'registry' | 'issuerKeys' | 'clockDifferences'>,
   only: string | undefined,
 ): Promise<Map<string, (IssuerFacts & Owned)[]>> {
   const live = [...registry.issuers.values()].filter(
@@ -98,7 +106,9 @@ function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): Is
   return keysExpireAt === null ? undefined : { isBundle, at: keysExpireAt }
 }
 
-export function readUpstreamFacts({ registry, reachability }: AdminContext): Promise<UpstreamFacts[]> {
+export type UpstreamContext = Needs<'registry' | 'reachability'>
+
+export function readUpstreamFacts({ registry, reachability }: UpstreamContext): Promise<UpstreamFacts[]> {
   return mapInSlices(registry.upstreamsInOrder, (upstream) => ({
     name: upstream.name,
     ca: validityIn(upstream.caPem),
@@ -111,7 +121,10 @@ function validityIn(pem: string | null): Validity | undefined {
   return pem === null ? undefined : firstToExpire(pem)
 }
 
-export async function readServer(context: AdminContext): Promise<ServerFacts> {
+type BackupContext = Needs<'config' | 'backups' | 'backupSchedule'>
+export type ServerContext = BackupContext & Needs<'database' | 'orm' | 'retention' | 'signingKeys' | 'tlsState'>
+
+export async function readServer(context: ServerContext): Promise<ServerFacts> {
   const { config, database, orm, tlsState, signingKeys } = context
   const { masterKey } = config
   const isFile = database.kind === 'file'
@@ -131,7 +144,7 @@ export async function readServer(context: AdminContext): Promise<ServerFacts> {
   }
 }
 
-async function readBackup({ config, backups, backupSchedule }: AdminContext): Promise<BackupFacts> {
+async function readBackup({ config, backups, backupSchedule }: BackupContext): Promise<BackupFacts> {
   const { folder, everyMilliseconds = 0 } = config.backup ?? {}
   const failure = backupSchedule.isFailing() ? (backups.state().lastFailure?.reason ?? 'see the log') : undefined
   const free = folder === undefined ? undefined : (await readSpaceIfKnown(folder))?.free

@@ -8,8 +8,9 @@ import type { Registry } from '../../registry/registry.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
 import type { bundleSignerResponse } from '../operation/bundle-responses.ts'
-import { commit } from '../operation/commit.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { checkNameIsFree, findOrganization, findRow, organizationInput, timeOf } from '../operation/references.ts'
 
 const listInput = type({ '+': 'reject', ...organizationInput })
@@ -27,7 +28,7 @@ export const bundleSignerOperations = {
   'bundle_signers.remove': operation(oneInput, remove, { mutates: true }),
 }
 
-async function add(context: OperationContext, { organization, name, key }: typeof addInput.infer) {
+async function add(context: ChangeContext, { organization, name, key }: typeof addInput.infer) {
   const { registry, orm } = context
   const { id: organizationId } = findOrganization(registry, organization)
   const { algorithm, keyId, publicJwk } = await readSignerKey(key)
@@ -43,13 +44,13 @@ async function add(context: OperationContext, { organization, name, key }: typeo
   return show(context, row)
 }
 
-async function list(context: OperationContext, { organization }: typeof listInput.infer) {
+async function list(context: Needs<'registry'>, { organization }: typeof listInput.infer) {
   const { id } = findOrganization(context.registry, organization)
   return { data: signersOf(context.registry, id).map((row) => show(context, row)) }
 }
 
 /** The issuers that accept only its bundles keep their keys until these expire, and accept no other. */
-async function remove(context: OperationContext, { organization, bundle_signer }: typeof oneInput.infer) {
+async function remove(context: ChangeContext, { organization, bundle_signer }: typeof oneInput.infer) {
   const { registry, orm } = context
   const row = findBundleSigner(registry, bundle_signer, findOrganization(registry, organization).id)
   const now = context.now()
@@ -76,7 +77,7 @@ function issuersOf({ issuers }: Registry, signerId: string): string[] {
   return pinned.map(({ name }) => name)
 }
 
-function show({ registry }: OperationContext, row: Readonly<BundleSigner>): typeof bundleSignerResponse.infer {
+function show({ registry }: Needs<'registry'>, row: Readonly<BundleSigner>): typeof bundleSignerResponse.infer {
   return {
     id: row.id,
     name: row.name,

@@ -18,8 +18,9 @@ import { type VerificationKey, writeKeySet } from '../../federation/issuer/key-s
 import { readStoredKeys } from '../../federation/issuer/stored-keys.ts'
 import { type } from '../../values/shape.ts'
 import type { importResponse } from '../operation/bundle-responses.ts'
-import { commit } from '../operation/commit.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import { signersOf } from './bundle-signers.ts'
 
@@ -40,7 +41,7 @@ type Imported = Judged & { bundle: KeyBundle; signer: Readonly<BundleSigner>; is
 
 /** @throws Fault `invalid` for a file that is not one of bundles */
 async function importBundles(
-  context: OperationContext,
+  context: ChangeContext,
   { organization, file, dry_run }: typeof importInput.infer,
 ): Promise<typeof importResponse.infer> {
   const texts = splitBundleFile(file)
@@ -59,7 +60,7 @@ function isImported(judged: Judged): judged is Imported {
 
 /** `earlier` are the bundles before it in the same file. */
 async function judge(
-  { registry, orm, now }: OperationContext,
+  { registry, orm, now }: Needs<'orm' | 'registry' | 'now'>,
   organizationId: string,
   text: string,
   earlier: readonly Judged[],
@@ -103,7 +104,7 @@ function otherSigner({ name }: Issuer, signer: Readonly<BundleSigner>): BundleRe
 }
 
 /** The keys, and the sequence of the key that signed them, in one commit. */
-async function save(context: OperationContext, imported: readonly Imported[]): Promise<void> {
+async function save(context: ChangeContext, imported: readonly Imported[]): Promise<void> {
   const { orm } = context
   const now = context.now()
   const statements = imported.flatMap(({ bundle, signer, issuer, sha256 }) => {

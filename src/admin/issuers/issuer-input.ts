@@ -11,7 +11,7 @@ import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'
 import { given } from '../kinds/fields.ts'
 import { caShape, issuerFields, issuerUrlShape, urlShape } from '../kinds/issuer.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { listPage } from '../operation/list-page.ts'
 import { organizationInput } from '../operation/references.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
@@ -54,14 +54,14 @@ export const byDiscovery: KeySource = { keySource: 'discovery', jwksUrl: null, j
 export type KeySourceInput = { jwks_url?: string; jwks?: unknown; discovery?: true }
 
 /** The key source that an input names, ready to be saved; empty if it names none. */
-export function readKeySource(context: AdminContext, input: KeySourceInput): Partial<KeySource> {
+export function readKeySource(context: Needs<'config'>, input: KeySourceInput): Partial<KeySource> {
   const source = nameKeySource(context, input)
   if (typeof source.jwks !== 'string') return source
   return { ...source, jwks: writeKeySet(readPastedKeySet(source.jwks), readStoredSequence(source.jwks)) }
 }
 
 /** The same with a pasted key set unchanged, for a test that saves nothing. */
-export function nameKeySource({ config }: AdminContext, input: KeySourceInput): Partial<KeySource> {
+export function nameKeySource({ config }: Needs<'config'>, input: KeySourceInput): Partial<KeySource> {
   const named = [input.jwks_url, input.jwks, input.discovery].filter((source) => source !== undefined)
   if (named.length > 1)
     throw new Fault('invalid', 'An issuer has one key source; set only one of discovery, jwks_url and jwks')

@@ -12,12 +12,12 @@ import { clockSkewSecondsDefault } from '../../limits.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
-import { commit } from '../operation/commit.ts'
-import type { AdminContext } from '../operation/context.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
 import { containsText, showNext, showPage } from '../operation/list-page.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findIssuer, findOrganization } from '../operation/references.ts'
 import { rejectHarmfulChange } from '../policies/issuer-change.ts'
 import { readAffected } from '../policies/policy-impact.ts'
@@ -46,7 +46,7 @@ export const issuerOperations = {
   'issuers.delete': operation(oneInput, deleteIssuer, { mutates: true }),
 }
 
-async function addIssuer(context: OperationContext, input: typeof addInput.infer) {
+async function addIssuer(context: ChangeContext & Needs<'config'>, input: typeof addInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
   rejectPast(context, input.keys_expire_at)
   const row = draftIssuer(context, input, organizationId)
@@ -66,7 +66,11 @@ export function newIssuerColumns(input: { name: string; issuer_url: string }): N
 }
 
 /** The row of a new issuer. @throws Fault `invalid` for a source of keys that cannot be used */
-export function draftIssuer(context: AdminContext, input: IssuerDraft, organizationId: string): IssuerRow {
+export function draftIssuer(
+  context: Needs<'config' | 'registry' | 'now'>,
+  input: IssuerDraft,
+  organizationId: string,
+): IssuerRow {
   const now = context.now()
   return {
     id: crypto.randomUUID(),
@@ -84,7 +88,7 @@ export function draftIssuer(context: AdminContext, input: IssuerDraft, organizat
   }
 }
 
-async function listIssuers(context: OperationContext, input: typeof listInput.infer) {
+async function listIssuers(context: Needs<'orm' | 'registry' | 'lastUses'>, input: typeof listInput.infer) {
   const { id } = findOrganization(context.registry, input.organization)
   const fits = containsText(input.contains)
   const rows = [...context.registry.issuers.values()].filter(
@@ -96,13 +100,16 @@ async function listIssuers(context: OperationContext, input: typeof listInput.in
   return showPage(context, ids, input, showThem)
 }
 
-async function showUsed(context: AdminContext, input: typeof oneInput.infer): Promise<typeof issuerResponse.infer> {
+async function showUsed(
+  context: Needs<'orm' | 'registry' | 'lastUses'>,
+  input: typeof oneInput.infer,
+): Promise<typeof issuerResponse.infer> {
   const shown = await showIssuer(context, pick(context, input).id)
   const [used] = await withLastUse(context, [shown])
   return used ?? shown
 }
 
-async function updateIssuerFields(context: OperationContext, input: typeof updateInput.infer) {
+async function updateIssuerFields(context: ChangeContext & Needs<'config'>, input: typeof updateInput.infer) {
   checkChanges(input, ['organization', 'issuer', 'if_match'])
   rejectPast(context, input.keys_expire_at)
   const issuer = pick(context, input)
@@ -127,7 +134,7 @@ function sharedAfter(issuer: Issuer, { shared, issuer_url: url = issuer.issuerUr
   return url === issuer.issuerUrl ? issuer.shared : null
 }
 
-async function deleteIssuer(context: OperationContext, input: typeof oneInput.infer) {
+async function deleteIssuer(context: ChangeContext, input: typeof oneInput.infer) {
   const { id } = pick(context, input)
   const now = context.now()
   const affected = readAffected(context, 'issuerId', [id]).get(id)
@@ -135,7 +142,10 @@ async function deleteIssuer(context: OperationContext, input: typeof oneInput.in
   return { id, deleted: true, ...affected }
 }
 
-async function verify(context: OperationContext, input: typeof verifyInput.infer) {
+async function verify(
+  context: Needs<'config' | 'registry' | 'outbound' | 'now' | 'log' | 'actor'>,
+  input: typeof verifyInput.infer,
+) {
   if (input.issuer !== undefined) {
     const { issuer, organization } = input
     return verifyIssuer(context, pick(context, organization === undefined ? { issuer } : { issuer, organization }))
@@ -149,7 +159,7 @@ async function verify(context: OperationContext, input: typeof verifyInput.infer
   return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
 }
 
-async function refresh(context: OperationContext, input: typeof oneInput.infer) {
+async function refresh(context: Needs<'orm' | 'registry' | 'issuerKeys' | 'actor'>, input: typeof oneInput.infer) {
   const issuer = pick(context, input)
   await context.issuerKeys.refresh(issuer).catch((error: unknown) => explainUnreachable(error, issuer, context.actor))
   return showIssuer(context, issuer.id)
@@ -162,12 +172,12 @@ function explainUnreachable(error: unknown, { name }: Issuer, actor: Actor): nev
   throw new Fault('unavailable', message, { reason: error.reason, detail: error.detail, hint })
 }
 
-function pick({ registry }: AdminContext, { organization, issuer }: typeof oneInput.infer): Issuer {
+function pick({ registry }: Needs<'registry'>, { organization, issuer }: typeof oneInput.infer): Issuer {
   return findIssuer(registry, issuer, findOrganization(registry, organization).id)
 }
 
 /** Checks what depends on the issuer alone. @throws Fault `invalid` */
-export function checkIssuerFields({ config }: AdminContext, row: IssuerRow): void {
+export function checkIssuerFields({ config }: Needs<'config'>, row: IssuerRow): void {
   const objection = objectionToIssuerUrl(row.issuerUrl, config.insecureIssuers)
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
@@ -187,7 +197,7 @@ export async function rejectContradiction({ issuerUrl, shared }: Pick<IssuerRow,
   )
 }
 
-function checkIssuer(context: AdminContext, row: IssuerRow): void {
+function checkIssuer(context: Needs<'config' | 'registry'>, row: IssuerRow): void {
   checkIssuerFields(context, row)
   const { registry } = context
   checkNameIsFree('issuer', registry.issuers, row.name, row.organizationId, row.id)

@@ -5,7 +5,7 @@ import { Fault } from '../../fault.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'
 import { shellWord } from '../../runtime/file-access.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { findBundleSigner } from './bundle-signers.ts'
 import { type KeySource, type KeySourceInput, readKeySource } from './issuer-input.ts'
 
@@ -23,7 +23,7 @@ const noKeys = { keySource: 'jwks', jwksUrl: null, jwks: emptyKeySet, keysExpire
  * @throws Fault `invalid` for a source that cannot be used, `conflict` for keys that only a bundle may change
  */
 export function keyColumns(
-  context: AdminContext,
+  context: Needs<'config' | 'registry'>,
   organizationId: string,
   input: KeyColumnsInput,
   before?: IssuerRow,
@@ -42,7 +42,7 @@ export function keyColumns(
 }
 
 /** @throws Fault `invalid`: the issuer would be refused at once */
-export function rejectPast({ now }: AdminContext, expiry: Date | null | undefined): void {
+export function rejectPast({ now }: Needs<'now'>, expiry: Date | null | undefined): void {
   if (expiry != null && expiry.getTime() <= now())
     throw new Fault('invalid', `keys_expire_at is ${expiry.toISOString()}, which has passed; use a later time`)
 }
@@ -52,7 +52,7 @@ function timeOf(expiry: Date | null | undefined): number | null {
 }
 
 function signerIdOf(
-  context: AdminContext,
+  context: Needs<'registry'>,
   organizationId: string,
   { bundle_signer }: KeyColumnsInput,
   before: IssuerRow | undefined,

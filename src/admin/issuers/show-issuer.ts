@@ -4,17 +4,18 @@ import type { IssuerKeySet } from '../../../db/schema/schema.ts'
 import { readIssuerKeySet } from '../../../db/tables/issuers.ts'
 import { type Issuer, sourceOf } from '../../federation/issuer/issuer.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
+import type { Registry } from '../../registry/registry.ts'
 import { firstToExpire } from '../../values/certificates.ts'
 import { showFields } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import { timeOf } from '../operation/references.ts'
 
 type UsableKey = { kid: string | null; algorithm: string }
 type IssuerShown = typeof issuerResponse.infer
 
-export async function showIssuer({ orm, registry }: AdminContext, id: string): Promise<IssuerShown> {
+export async function showIssuer({ orm, registry }: Needs<'orm' | 'registry'>, id: string): Promise<IssuerShown> {
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)
@@ -30,11 +31,11 @@ export async function showIssuer({ orm, registry }: AdminContext, id: string): P
   return shown as IssuerShown
 }
 
-function signerName({ bundleSigners }: AdminContext['registry'], id: string | null): string | null {
+function signerName({ bundleSigners }: Registry, id: string | null): string | null {
   return id === null ? null : (bundleSigners.get(id)?.name ?? id)
 }
 
-function showBundle(registry: AdminContext['registry'], { keyBundle }: Issuer): IssuerShown['key_bundle'] {
+function showBundle(registry: Registry, { keyBundle }: Issuer): IssuerShown['key_bundle'] {
   if (keyBundle === null) return null
   const { signerId, packer, sequence, issuedAt, refreshHintSeconds, evidence } = keyBundle
   return {

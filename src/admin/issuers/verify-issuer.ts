@@ -7,7 +7,7 @@ import { fetchDocument } from '../../federation/issuer/guarded-fetch.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
 import { quote } from '../../federation/subject-token/refusal-detail.ts'
-import type { OperationContext } from '../operation/operation.ts'
+import type { Needs } from '../operation/context.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 
 type Check = { step: 'discovery' | 'keys' | 'clock'; ok: boolean; detail: string }
@@ -23,7 +23,7 @@ export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'ca
 
 /** Fetches what an exchange would fetch, and saves nothing. Problems are reported, not thrown. */
 export async function verifyIssuer(
-  { outbound, now, log, actor }: Pick<OperationContext, 'outbound' | 'now' | 'log' | 'actor'>,
+  { outbound, now, log, actor }: Needs<'outbound' | 'now' | 'log' | 'actor'>,
   issuer: IssuerToVerify,
 ): Promise<IssuerVerification> {
   const checks: Check[] = []

@@ -6,13 +6,13 @@ import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { responseOf, showFields } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 
 const keyResponse = type(responseOf(keyFields))
 
 export function showApiKey(
   { key, workspaceName, userName }: ApiKeyWithNames,
-  { spending, now }: Pick<AdminContext, 'spending' | 'now'>,
+  { spending, now }: Needs<'spending' | 'now'>,
 ): typeof keyResponse.infer {
   const spent = spending.of(key.id, now())
   const dollars = (nanodollars: number) => nanodollars / nanodollarsPerDollar

@@ -12,11 +12,11 @@ import { findOrDraftUser } from '../../keys/users.ts'
 import { headOfKey } from '../../registry/row-heads.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
-import { commit } from '../operation/commit.ts'
-import type { AdminContext } from '../operation/context.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
 import { containsText, showNext, showPage } from '../operation/list-page.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
 import { type Affected, readAffected } from '../policies/policy-impact.ts'
 import { checkBounds, createInput, listInput, oneInput, rejectExpired, someInput, updateInput } from './key-input.ts'
@@ -34,19 +34,22 @@ export const keyOperations = {
   'keys.delete': operation(someInput, deleteKeys, { mutates: true }),
 }
 
-function disableKeys(context: OperationContext, input: typeof someInput.infer) {
+function disableKeys(context: ChangeContext & Needs<'spending'>, input: typeof someInput.infer) {
   return changeSome(context, input, { disabled: true }, (key) => key)
 }
 
-function enableKeys(context: OperationContext, input: typeof someInput.infer) {
+function enableKeys(context: ChangeContext & Needs<'spending'>, input: typeof someInput.infer) {
   return changeSome(context, input, { disabled: false }, (key) => key)
 }
 
-function deleteKeys(context: OperationContext, input: typeof someInput.infer) {
+function deleteKeys(context: ChangeContext & Needs<'spending'>, input: typeof someInput.infer) {
   return changeSome(context, input, { deletedAt: context.now() }, showDeleted)
 }
 
-async function listKeys(context: AdminContext, input: typeof listInput.infer) {
+async function listKeys(
+  context: Needs<'orm' | 'registry' | 'spending' | 'lastUses' | 'now'>,
+  input: typeof listInput.infer,
+) {
   const { organization, owner, state, kind, contains, include_disabled: includesDisabled = true } = input
   const { id: organizationId } = findOrganization(context.registry, organization)
   const user = owner === undefined ? undefined : await findUser(context.orm, organizationId, owner)
@@ -77,12 +80,12 @@ async function listKeys(context: AdminContext, input: typeof listInput.infer) {
 }
 
 /** A workspace that does not exist has no keys. */
-async function workspaceIdOf({ orm }: AdminContext, organizationId: string, reference: string | undefined) {
+async function workspaceIdOf({ orm }: Needs<'orm'>, organizationId: string, reference: string | undefined) {
   if (reference === undefined) return undefined
   return (await findWorkspace(orm, organizationId, reference))?.id ?? reference
 }
 
-async function showSome(context: AdminContext, all: readonly string[]) {
+async function showSome(context: Needs<'orm' | 'spending' | 'now'>, all: readonly string[]) {
   const pace = createPace()
   const shown: KeyShown[] = []
   for (let start = 0; start < all.length; start += keysPerStatement) {
@@ -97,13 +100,16 @@ async function showSome(context: AdminContext, all: readonly string[]) {
   return shown
 }
 
-async function showUsed(context: AdminContext, input: typeof oneInput.infer) {
+async function showUsed(
+  context: Needs<'orm' | 'registry' | 'spending' | 'lastUses' | 'now'>,
+  input: typeof oneInput.infer,
+) {
   const shown = await show(context, pick(context, input).id)
   const [used] = await withLastUse(context, [shown])
   return used ?? shown
 }
 
-async function createKey(context: OperationContext, input: typeof createInput.infer) {
+async function createKey(context: ChangeContext & Needs<'spending'>, input: typeof createInput.infer) {
   const { orm, registry, now } = context
   const organization = findOrganization(registry, input.organization)
   checkNameIsFree('key', registry.keys, input.name, organization.id)
@@ -123,7 +129,7 @@ async function createKey(context: OperationContext, input: typeof createInput.in
   return { ...(await show(context, row.id)), key: text }
 }
 
-async function updateKey(context: OperationContext, input: typeof updateInput.infer) {
+async function updateKey(context: ChangeContext & Needs<'spending'>, input: typeof updateInput.infer) {
   checkChanges(input, ['organization', 'key', 'if_match'])
   const { registry } = context
   const key = pick(context, input)
@@ -136,7 +142,7 @@ async function updateKey(context: OperationContext, input: typeof updateInput.in
 }
 
 function pick(
-  { registry }: AdminContext,
+  { registry }: Needs<'registry'>,
   { organization, key }: { organization?: string; key: string },
 ): Readonly<ApiKey> {
   return findKey(registry, key, findOrganization(registry, organization).id)
@@ -150,7 +156,7 @@ function showDeleted({ id, name }: KeyShown) {
 
 /** Changes one or several keys in one commit. Each key lists the policies that become inactive; a policy has one key. */
 async function changeSome<Shown extends object>(
-  context: OperationContext,
+  context: ChangeContext & Needs<'spending'>,
   { organization, key, keys = [] }: typeof someInput.infer,
   fields: Pick<Partial<ApiKey>, 'disabled' | 'deletedAt'>,
   showChanged: (key: KeyShown) => Shown,
@@ -172,7 +178,7 @@ async function changeSome<Shown extends object>(
 }
 
 async function change(
-  context: OperationContext,
+  context: ChangeContext & Needs<'spending'>,
   input: { organization?: string; key: string },
   fields: Partial<ApiKey>,
 ) {
@@ -181,7 +187,7 @@ async function change(
   return show(context, id)
 }
 
-async function show(context: AdminContext, id: string) {
+async function show(context: Needs<'orm' | 'spending' | 'now'>, id: string) {
   const row = await readApiKey(context.orm, id)
   if (row === undefined) throw notFound('key', id)
   return showApiKey(row, context)

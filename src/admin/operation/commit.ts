@@ -1,52 +1,34 @@
 // The one way to make an admin change: its rows and the record of who changed what are committed together, then memory is brought up to date.
 
-import type { Orm } from '../../../db/file/open.ts'
 import { isStale } from '../../../db/remote/refresh.ts'
 import { serverFailureOf } from '../../../db/remote/server-errors.ts'
-import {
-  type Actor,
-  actorColumns,
-  recordChanges,
-  recordKnownChange,
-  type Touched,
-} from '../../../db/tables/admin-changes.ts'
-import type { Basis } from '../../../db/write/change-queue.ts'
+import { actorColumns, recordChanges, recordKnownChange, type Touched } from '../../../db/tables/admin-changes.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import { Fault } from '../../fault.ts'
 import { changeOutcomeUnknown } from '../../nodes/database-unreachable.ts'
 import type { CommitVersion, Preset } from '../../presets/drafts.ts'
-import { keeping, putPreset, type Registry } from '../../registry/registry.ts'
+import { keeping, putPreset } from '../../registry/registry.ts'
+import type { Needs } from './context.ts'
 import { checkDocumentLock } from './document-lock.ts'
 
-export type Changing = {
-  writer: Writer
-  orm: Orm
-  registry: Registry
-  now: () => number
-  actor: Actor
-  operation: string
-  /** Records with the same group belong to one change. */
-  groupId?: string | undefined
-  /** Takes what the caller should know about a change that is made. */
-  warn?: ((text: string) => void) | undefined
-  /** What the statements were planned on; they are not committed after a newer change of another node. */
-  basis?: Basis | undefined
-}
+/** What a change needs. Nothing is committed that was planned on a `basis` before a newer change of another node. */
+export type ChangeContext = Needs<'writer' | 'orm' | 'registry' | 'now' | 'actor' | 'operation' | 'basis' | 'warn'>
 
 /**
- * Commits the statements and a record of each row they touch, as it is before and after. Then it loads these rows, and whatever else
+ * Commits the statements and a record of each row they touch, as it is before and after. Records with the same `groupId` belong to one
+ * change. Then it loads these rows, and whatever else
  * `load` loads. When it resolves, the change is durable and in force.
  * @throws Fault `conflict` for a row that a configuration document locks; `internal` when the change is saved but cannot be loaded, and the
  * process then ends; `unavailable` when the database server stops responding after the commit
  */
 export async function commit(
-  changing: Changing,
+  context: ChangeContext & { groupId?: string },
   statements: Statement[],
   touched: Touched[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {
-  const { writer, orm, registry, now, actor, operation, groupId, basis } = changing
+  const { writer, orm, registry, now, actor, operation, groupId, basis } = context
   const by = { at: now(), ...actorColumns(actor), operation, groupId }
   const idsByKind = [...Map.groupBy(touched, ({ kind }) => kind)].map(
     ([kind, rows]) => [kind, rows.map(({ id }) => id)] as const,
@@ -55,7 +37,7 @@ export async function commit(
   for (const [kind, ids] of idsByKind) {
     const known = await keeping[kind].read(registry, orm, ids)
     // A document compares owners itself.
-    if (groupId === undefined) for (const id of ids) checkDocumentLock(changing, kind, known.get(id))
+    if (groupId === undefined) for (const id of ids) checkDocumentLock(context, kind, known.get(id))
     records.push(recordChanges({ ...by, kind, targets: new Map(ids.map((id) => [id, known.get(id)])) }))
   }
   const loadAll = async () => {
@@ -80,7 +62,7 @@ function failToLoad(writer: Writer, cause: unknown): never {
 }
 
 /** Commits new versions of presets, each planned when its transaction begins. What they leave is known, so nothing is read again. */
-export function createCommitVersion({ writer, registry }: Pick<Changing, 'writer' | 'registry'>): CommitVersion {
+export function createCommitVersion({ writer, registry }: Pick<ChangeContext, 'writer' | 'registry'>): CommitVersion {
   return (plan) =>
     writer
       .change((transaction) => {

@@ -1,5 +1,9 @@
-// The context of admin operations: the database that this process holds, and everything that it keeps in memory.
+// What admin operations can need: the database that this process holds, what it keeps in memory, and what comes with each run. Each
+// operation and helper declares its part (`Needs`). Only `server/`, which builds the context, has it whole.
 import type { Database, Orm } from '../../../db/file/open.ts'
+import type { OnProgress } from '../../../db/read/slices.ts'
+import type { Actor } from '../../../db/tables/admin-changes.ts'
+import type { Basis } from '../../../db/write/change-queue.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import type { Archiving } from '../../archive/archiving.ts'
 import type { RetentionSchedule } from '../../archive/schedule.ts'
@@ -13,11 +17,10 @@ import type { Spending } from '../../keys/spending.ts'
 import type { Readiness } from '../../monitoring/readiness.ts'
 import type { Follow } from '../../nodes/follow.ts'
 import type { Log } from '../../observe/log.ts'
-import type { Metrics } from '../../observe/metrics.ts'
 import type { Page } from '../../page/page.ts'
 import type { Presets } from '../../presets/versions.ts'
 import type { Registry } from '../../registry/registry.ts'
-import type { RunExclusive, RunShared } from '../../scheduling/mutex.ts'
+import type { RunExclusive } from '../../scheduling/mutex.ts'
 import type { RunInQueue } from '../../scheduling/queues.ts'
 import type { RunningWork } from '../../scheduling/running-work.ts'
 import type { Config, SettingTexts } from '../../settings/config.ts'
@@ -28,6 +31,7 @@ import type { ExchangeCounts } from './exchange-counts.ts'
 import type { LastUses } from './last-uses.ts'
 import type { SlowReports } from './slow-reports.ts'
 
+/** All that operations need of the process, and nothing else. */
 export type AdminContext = {
   /** As of the start. What a reload changes is read from `inEffect`. */
   config: Config
@@ -50,9 +54,8 @@ export type AdminContext = {
   archiving: Archiving
   work: RunningWork
   retention: RetentionSchedule
-  /** Changes of the database run one after the other. Changes that may run together share a turn. */
+  /** Changes of the database run one after the other. */
   runExclusive: RunExclusive
-  runShared: RunShared
   /** By the id of the organization. */
   queueBacktest: RunInQueue
   /** Only in a process that serves. */
@@ -62,11 +65,6 @@ export type AdminContext = {
   clockDifferences?: ClockDifferences
   /** Only in a process that serves the admin page. */
   page?: Page | undefined
-  metrics: Metrics
-  /** Whether the database takes commits. */
-  isWritable: () => Promise<boolean>
-  /** Whether a commit has failed, and none of a probe has succeeded since. */
-  isWriteFailing: () => boolean
   /** Only in a process that serves and can read its settings again. */
   reload?: Reload | undefined
   /** The address of the service, and its settings in effect as texts. Only in a process that serves. */
@@ -81,7 +79,23 @@ export type AdminContext = {
   log: Log
 }
 
+/** What comes with one run of an operation. */
+export type OperationRun = {
+  actor: Actor
+  /** The name of the operation, which the record of its changes carries. */
+  operation: string
+  /** The newest admin change when the operation began, where other nodes make changes too. */
+  basis?: Basis | undefined
+  /** Reports call it as they go on. What it throws ends the report. */
+  onProgress?: OnProgress | undefined
+  /** Adds a text to the `warnings` of the response. */
+  warn?: ((text: string) => void) | undefined
+}
+
+/** The named members of the context and the run: what one operation or helper needs. */
+export type Needs<Name extends keyof AdminContext | keyof OperationRun> = Pick<AdminContext & OperationRun, Name>
+
 /** Whether `init` has finished on this database. */
-export function isInitialized({ registry }: AdminContext): boolean {
+export function isInitialized({ registry }: Needs<'registry'>): boolean {
   return registry.organizations.size > 0
 }

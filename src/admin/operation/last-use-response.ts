@@ -1,7 +1,7 @@
 // Adds to responses when something last worked and was last refused, and selects what was not used for long.
 import { type } from '../../values/shape.ts'
 import { timeShape } from '../../values/shapes.ts'
-import type { AdminContext } from './context.ts'
+import type { Needs } from './context.ts'
 import { timeOf } from './references.ts'
 
 const timeOrNull = type('string').configure({ format: 'date-time' }).or('null')
@@ -27,7 +27,7 @@ export type LastUse = {
 
 /** The same rows with their last use, in the same order. */
 export async function withLastUse<Row extends { id: string }>(
-  { lastUses }: Pick<AdminContext, 'lastUses'>,
+  { lastUses }: Needs<'lastUses'>,
   rows: readonly Row[],
 ): Promise<(Row & LastUse)[]> {
   const uses = await lastUses.read(rows.map(({ id }) => id))

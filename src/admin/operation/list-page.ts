@@ -4,7 +4,7 @@ import { Fault, pageStartGone } from '../../fault.ts'
 import { nameCharactersMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { offsetShape, textShape } from '../../values/shapes.ts'
-import type { AdminContext } from './context.ts'
+import type { Needs } from './context.ts'
 import { type LastUse, onlyUnused, withLastUse } from './last-use-response.ts'
 
 const listRowsMax = 1_000
@@ -26,7 +26,7 @@ export const totalCount = { 'total_count?': 'number.integer', 'next?': 'string' 
 
 /** Shows a page of the rows with their last use. Only what must be known of all rows is read of all. */
 export async function showPage<Row, Shown extends { id: string; created_at: string }>(
-  context: Pick<AdminContext, 'lastUses'>,
+  context: Needs<'lastUses'>,
   rows: readonly Row[],
   { unused_since, ...asked }: ListPage & { unused_since?: Date },
   show: (rows: readonly Row[]) => Promise<Shown[]>,
@@ -46,7 +46,7 @@ export async function showPage<Row, Shown extends { id: string; created_at: stri
  * @throws Fault `invalid` with the reason `page_start_gone` if the row after which it begins was deleted
  */
 export async function showNext<Shown extends { id: string; created_at: string }>(
-  context: Pick<AdminContext, 'lastUses'>,
+  context: Needs<'lastUses'>,
   order: readonly string[],
   isListed: (id: string) => boolean,
   { after = '', limit = listRowsMax, unused_since }: ListPage & { unused_since?: Date },

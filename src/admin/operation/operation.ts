@@ -10,38 +10,27 @@ import { checkKeyState } from '../../keys/api-key.ts'
 import { sessionEnded } from '../../page/sessions.ts'
 import { checkShape, type type } from '../../values/shape.ts'
 import { mapStale } from './commit.ts'
-import type { AdminContext } from './context.ts'
+import type { Needs, OperationRun } from './context.ts'
 
-/** What an operation gets: the context, who asks, and its own name, which the record of its changes carries. */
-export type OperationContext = AdminContext & {
-  actor: Actor
-  operation: string
-  /** The newest admin change when the operation began, where other nodes make changes too. */
-  basis?: Basis | undefined
-  /** Reports call it as they go on. What it throws ends the report. */
-  onProgress?: OnProgress | undefined
-  /** Adds a text to the `warnings` of the response. */
-  warn?: ((text: string) => void) | undefined
-}
-
-export type Operation<Input extends type.Any = type.Any, Response = unknown> = {
+/** With the defaults, an operation of any context. */
+export type Operation<Input extends type.Any = type.Any, Response = unknown, Context = never> = {
   /** The shape of what it takes. */
   readonly input: Input
   /** Operations that change something run one after the other, so that what one has read is still true when it writes. */
   readonly mutates: boolean
   /** Checks the input at once; what it returns does the work. @throws Fault `invalid` */
-  readonly prepare: (value: unknown) => (context: OperationContext) => Promise<Response>
+  readonly prepare: (value: unknown) => (context: Context) => Promise<Response>
 }
 
-/** Binds a shape to the function that takes what the shape accepts. */
-export function operation<Input extends type.Any, Response>(
+/** Binds a shape to the function that takes what the shape accepts, and a context with what the function needs. */
+export function operation<Input extends type.Any, Response, Context>(
   input: Input,
-  run: (context: OperationContext, input: Input['infer']) => Promise<Response>,
+  run: (context: Context, input: Input['infer']) => Promise<Response>,
   { mutates = false }: { mutates?: boolean } = {},
-): Operation<Input, Response> {
+): Operation<Input, Response, Context> {
   const prepare = (value: unknown) => {
     const checked: Input['infer'] = checkShape(input, value)
-    return (context: OperationContext) => run(context, checked)
+    return (context: Context) => run(context, checked)
   }
   return { input, mutates, prepare }
 }
@@ -52,14 +41,17 @@ export function operation<Input extends type.Any, Response>(
  */
 export type RunByName = (name: string, input: unknown, actor?: Actor, onProgress?: OnProgress) => Promise<unknown>
 
+/** What the runner itself needs. */
+export type RunnerContext = Needs<'registry' | 'follow' | 'work' | 'runExclusive' | 'page' | 'now'>
+
 /**
  * Runs the operations of one database. Returns what `JSON.stringify` would keep, so that a caller in this process and one behind the socket
  * read the same.
  * @throws Fault as the operation does; `not_found` for a name that no operation has
  */
-export function createOperationRunner(
-  operations: Readonly<Record<string, Operation>>,
-  context: AdminContext,
+export function createOperationRunner<Context extends RunnerContext>(
+  operations: Readonly<Record<string, Operation<type.Any, unknown, Context & OperationRun>>>,
+  context: Context,
 ): RunByName {
   return async (name, value, actor = { kind: 'local' }, onProgress) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
@@ -92,7 +84,7 @@ async function toPlain(response: unknown): Promise<unknown> {
 }
 
 /** The key, and the session, were valid when the request arrived, and must still be valid when the operation starts. */
-function checkActor(actor: Actor, { registry, page, now }: AdminContext): void {
+function checkActor(actor: Actor, { registry, page, now }: Needs<'registry' | 'page' | 'now'>): void {
   if (actor.kind !== 'key') return
   checkKeyState(registry.keys.get(actor.keyId), now())
   if (actor.sessionId !== undefined && page?.sessions.get(actor.sessionId) === undefined) throw sessionEnded()

@@ -11,7 +11,7 @@ import { isReason, stepOf } from '../../federation/subject-token/refusal.ts'
 import { timeOfRequest } from '../../http/request-id.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, uuidShape } from '../../values/shapes.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { hintAtArchive } from '../reports/archived.ts'
 import type { auditedTestResponse } from './backtest-response.ts'
@@ -28,7 +28,7 @@ const claimsOfOneToken = ['iat', 'exp', 'nbf', 'jti']
 
 /** @throws Fault `not_found`, or `invalid` for an exchange that no test can repeat */
 export async function makeAuditedTest(
-  context: AdminContext,
+  context: Needs<'orm' | 'registry' | 'now'>,
   { organization, request_id, name }: typeof auditedTestInput.infer,
 ): Promise<typeof auditedTestResponse.infer> {
   const { registry, now } = context
@@ -46,7 +46,7 @@ export async function makeAuditedTest(
   return { policy_id: policy.id, policy_name: policy.name, test, result }
 }
 
-async function findExchange(context: AdminContext, requestId: string, organizationId: string): Promise<ListedAudit> {
+async function findExchange(context: Needs<'orm'>, requestId: string, organizationId: string): Promise<ListedAudit> {
   const at = timeOfRequest(requestId)
   const exchange = await findAudit(context.orm, { requestId, at })
   if (exchange !== undefined && exchange.organizationId === organizationId) return exchange

@@ -14,8 +14,7 @@ import { type } from '../../values/shape.ts'
 import { referenceShape, timeShape } from '../../values/shapes.ts'
 import { given, judgedBy } from '../kinds/fields.ts'
 import { policyFields } from '../kinds/policy.ts'
-import type { AdminContext } from '../operation/context.ts'
-import type { OperationContext } from '../operation/operation.ts'
+import type { Needs } from '../operation/context.ts'
 import { findOrganization, findPolicy, organizationInput, timeOf } from '../operation/references.ts'
 import { archivedOf } from '../reports/archived.ts'
 import { createRowNames } from '../reports/row-names.ts'
@@ -47,7 +46,10 @@ type Verified = VerifiedExchange & RecordedExchange
  * memory for what it reads, so those of one organization run one after the other.
  * @throws Fault `conflict` when too many wait
  */
-export async function backtestPolicy(context: OperationContext, input: typeof backtestInput.infer): Promise<Response> {
+export async function backtestPolicy(
+  context: Needs<'config' | 'orm' | 'registry' | 'queueBacktest' | 'now' | 'onProgress'>,
+  input: typeof backtestInput.infer,
+): Promise<Response> {
   const { id } = findOrganization(context.registry, input.organization)
   const queued = context.queueBacktest(id, () => {
     // Whoever asked can be gone by now.
@@ -60,7 +62,7 @@ export async function backtestPolicy(context: OperationContext, input: typeof ba
 }
 
 async function judgePast(
-  context: OperationContext,
+  context: Needs<'config' | 'orm' | 'registry' | 'now' | 'onProgress'>,
   input: typeof backtestInput.infer,
   organizationId: string,
 ): Promise<Response> {
@@ -105,7 +107,7 @@ function toVerified(exchange: VerifiedExchange): Verified {
   return { ...exchange, tokenId: exchange.subjectTokenId, record }
 }
 
-async function openHash({ config, orm }: AdminContext, organizationId: string): Promise<ClaimHash> {
+async function openHash({ config, orm }: Needs<'config' | 'orm'>, organizationId: string): Promise<ClaimHash> {
   const { hex } = await openMasterKeyText(config.masterKey, await listSigningKeys(orm))
   return createClaimHash(hex, organizationId)
 }
@@ -119,7 +121,7 @@ type Tally = {
 }
 
 /** Counts judgments, and keeps the newest example of each kind. */
-function createTally({ registry }: AdminContext): Tally {
+function createTally({ registry }: Needs<'registry'>): Tally {
   const sums = { exchanges: 0, accepted_before: 0, accepted_after: 0, gained: 0, lost: 0, not_judged: 0 }
   const examples = new Map<
     'gained' | 'lost' | 'not_judged',

@@ -4,7 +4,7 @@ import { putTestedEngine, readTestedEngine } from '../../../db/tables/policy-tes
 import packageJson from '../../../package.json' with { type: 'json' }
 import { describeError } from '../../fault.ts'
 import { conditionEnvironment } from '../../federation/condition/compile.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { describeFailure, testAll } from './policy-tests.ts'
 
 /** What decides about tokens: this program, its CEL library, and the variables of conditions. */
@@ -14,7 +14,10 @@ const engine = `${packageJson.version} cel-js ${packageJson.dependencies['@marcb
  * Runs the tests if another engine ran them last, logs each failure, and records the engine. Never rejects. It ends
  * early, without the record, when `isStopping` says so.
  */
-export async function testAfterEngineChange(context: AdminContext, isStopping: () => boolean): Promise<void> {
+export async function testAfterEngineChange(
+  context: Needs<'orm' | 'writer' | 'registry' | 'now' | 'log'>,
+  isStopping: () => boolean,
+): Promise<void> {
   const { orm, writer, now, log } = context
   try {
     const before = await readTestedEngine(orm)

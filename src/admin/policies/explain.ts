@@ -17,7 +17,7 @@ import { hashTokenId } from '../../federation/replay.ts'
 import type { SubjectToken } from '../../federation/subject-token/claims.ts'
 import { isRefusal, type Refusal, refuse, type StepName, stepOf } from '../../federation/subject-token/refusal.ts'
 import { parseJwtText } from '../../tokens/jwt-text.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 
 export type ExplainedStep = { step: StepName; ok: boolean; reason?: string; detail?: string }
 export type Explanation = {
@@ -32,11 +32,14 @@ export type Explanation = {
 /** The outcome of each step under a policy. A step that could not run, or that the policy does not require, is absent. */
 export type Walk = { policy: Policy; facts: Facts; refusals: ReadonlyMap<StepName, Refusal | undefined> }
 
+/** What running a token through the steps needs. */
+export type WalkContext = Needs<'orm' | 'registry' | 'issuerKeys' | 'outbound' | 'now'>
+
 /**
  * Runs one token through all steps under one policy after another. What is the same for all policies of an issuer is checked once.
  * The token is not used up: an earlier exchange is only looked up.
  */
-export function createWalker(context: AdminContext, subjectToken: string): (policy: Policy) => Promise<Walk> {
+export function createWalker(context: WalkContext, subjectToken: string): (policy: Policy) => Promise<Walk> {
   const jwt = parseJwtText(subjectToken)
   const dependencies = dependenciesOf(context)
   const known = new Map<string, Map<StepName, Outcome>>()
@@ -93,7 +96,7 @@ function explainStep(step: StepName, refusal: Refusal | undefined): ExplainedSte
 }
 
 /** Earlier uses are looked up in the database, so the result is the same with and without a server. */
-function dependenciesOf({ now, outbound, issuerKeys, orm }: AdminContext): Dependencies {
+function dependenciesOf({ now, outbound, issuerKeys, orm }: WalkContext): Dependencies {
   return {
     now,
     insecureIssuers: outbound.insecureIssuers,

@@ -9,7 +9,7 @@ import type { Policy } from '../../federation/policy.ts'
 import { policiesNaming } from '../../registry/trust-rows.ts'
 import { isSameTo } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { isBlocking, lintAgainst } from './policy-lint.ts'
 import { describeFailure, runTests } from './policy-tests.ts'
 
@@ -23,7 +23,7 @@ type Change = { before: Readonly<IssuerRow>; after: IssuerRow }
  * @throws Fault `invalid` for a test that passed before, or a blocking finding that is new and not accepted
  */
 export async function rejectHarmfulChange(
-  { registry, now }: Pick<AdminContext, 'registry' | 'now'>,
+  { registry, now }: Needs<'registry' | 'now'>,
   change: Change,
   isSkipped: (policy: Policy) => boolean = () => false,
 ): Promise<void> {

@@ -7,15 +7,15 @@ import type { SubjectToken } from '../../federation/subject-token/claims.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { nearestPoliciesMax } from '../../limits.ts'
 import { parseJwtText } from '../../tokens/jwt-text.ts'
-import type { AdminContext } from '../operation/context.ts'
-import { createWalker, type Explanation, explainWalk, type Walk } from './explain.ts'
+import type { Needs } from '../operation/context.ts'
+import { createWalker, type Explanation, explainWalk, type Walk, type WalkContext } from './explain.ts'
 
 /**
  * The explanations of the nearest of these policies: those that accept the token; then those that refuse it at the fewest steps, of these
  * the ones that it gets farthest with, and of these the ones of whose condition the most holds. Other work comes in between.
  */
 export async function explainNearest(
-  context: AdminContext,
+  context: WalkContext,
   policies: Iterable<Policy>,
   subjectToken: string,
 ): Promise<Explanation[]> {
@@ -30,7 +30,7 @@ export async function explainNearest(
 
 /** The policies of the token's issuer, or all if no policy has it. A text without an issuer is refused by all in the same way. */
 async function chooseCandidates(
-  { registry }: AdminContext,
+  { registry }: Needs<'registry'>,
   policies: Iterable<Policy>,
   subjectToken: string,
   pace: Pace,

@@ -11,9 +11,9 @@ import { type } from '../../values/shape.ts'
 import { referenceShape, withoutNul } from '../../values/shapes.ts'
 import { isSameTo } from '../kinds/fields.ts'
 import { policyFields } from '../kinds/policy.ts'
-import { commit } from '../operation/commit.ts'
-import type { AdminContext } from '../operation/context.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import {
   checkChanges,
   checkNameIsFree,
@@ -26,6 +26,7 @@ import {
 import type { changedPolicyResponse } from '../operation/responses.ts'
 import { auditedTestInput, makeAuditedTest } from './audited-test.ts'
 import { backtestInput, backtestPolicy } from './backtest.ts'
+import type { WalkContext } from './explain.ts'
 import { explainNearest } from './nearest-policies.ts'
 import { checkPolicyFields, newPolicyColumns, policyColumns } from './policy-edit.ts'
 import { lintInput, policyChange, policyCreation, testInput } from './policy-input.ts'
@@ -48,7 +49,9 @@ const oneInput = type({ '+': 'reject', ...organizationInput, policy: referenceSh
 export const policyOperations = {
   'policies.create': operation(policyCreation, createPolicy, { mutates: true }),
   'policies.list': operation(policyListInput, listPolicies),
-  'policies.show': operation(oneInput, async (context, input) => showUsed(context, pick(context, input))),
+  'policies.show': operation(oneInput, async (context: Needs<'registry' | 'lastUses' | 'now'>, input) =>
+    showUsed(context, pick(context, input)),
+  ),
   'policies.update': operation(policyChange, changePolicy, { mutates: true }),
   // It may wait for the issuer's server.
   'policies.check': operation(checkInput, check),
@@ -56,13 +59,13 @@ export const policyOperations = {
   'policies.test': operation(testInput, testPolicies),
   'policies.audited_test': operation(auditedTestInput, makeAuditedTest),
   'policies.backtest': operation(backtestInput, backtestPolicy),
-  'policies.pause': operation(oneInput, (context, input) => enable(context, input, false), { mutates: true }),
-  'policies.resume': operation(oneInput, (context, input) => enable(context, input, true), { mutates: true }),
+  'policies.pause': operation(oneInput, setEnabled(false), { mutates: true }),
+  'policies.resume': operation(oneInput, setEnabled(true), { mutates: true }),
   'policies.delete': operation(oneInput, deletePolicy, { mutates: true }),
 }
 
 async function changePolicy(
-  context: OperationContext,
+  context: ChangeContext,
   input: typeof policyChange.infer,
 ): Promise<typeof changedPolicyResponse.infer> {
   checkChanges(input, ['organization', 'policy', 'dry_run', 'if_match'])
@@ -82,7 +85,7 @@ async function changePolicy(
   return showSaved(context, await change(context, policy, row))
 }
 
-async function deletePolicy(context: OperationContext, input: typeof oneInput.infer) {
+async function deletePolicy(context: ChangeContext, input: typeof oneInput.infer) {
   const policy = pick(context, input)
   const now = context.now()
   const statement = updatePolicy(context.orm, policy.id, { deletedAt: now, updatedAt: now })
@@ -91,7 +94,7 @@ async function deletePolicy(context: OperationContext, input: typeof oneInput.in
 }
 
 /** One policy, or the nearest of the organization. */
-async function check(context: AdminContext, { organization, policy, token }: typeof checkInput.infer) {
+async function check(context: WalkContext, { organization, policy, token }: typeof checkInput.infer) {
   const { registry } = context
   const { id } = findOrganization(registry, organization)
   if (policy !== undefined) return { data: await explainNearest(context, [findPolicy(registry, policy, id)], token) }
@@ -103,7 +106,7 @@ function* policiesOf({ policies }: Registry, organizationId: string): Generator<
     if (policy.organizationId === organizationId && policy.deletedAt === null) yield policy
 }
 
-async function createPolicy(context: OperationContext, input: typeof policyCreation.infer) {
+async function createPolicy(context: ChangeContext, input: typeof policyCreation.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
   const issuerId = findIssuer(context.registry, input.issuer, organizationId).id
   const keyId = findTargetKey(context, input.key, organizationId)
@@ -125,23 +128,24 @@ export function draftPolicy(
   return { id: crypto.randomUUID(), ...names, ...newPolicyColumns(input), createdAt: now, updatedAt: now }
 }
 
-function pick({ registry }: AdminContext, { organization, policy }: typeof oneInput.infer): Policy {
+function pick({ registry }: Needs<'registry'>, { organization, policy }: typeof oneInput.infer): Policy {
   return findPolicy(registry, policy, findOrganization(registry, organization).id)
 }
 
-async function change(context: OperationContext, policy: Policy, fields: Partial<PolicyRow>): Promise<PolicyRow> {
+async function change(context: ChangeContext, policy: Policy, fields: Partial<PolicyRow>): Promise<PolicyRow> {
   const row = { ...policy, ...fields, updatedAt: context.now() }
   await commit(context, [updatePolicy(context.orm, policy.id, row)], [{ kind: 'policy', id: policy.id }])
   return row
 }
 
 /** Pausing and resuming change nothing that the linter reads. */
-async function enable(context: OperationContext, input: typeof oneInput.infer, enabled: boolean) {
-  return show(context, await change(context, pick(context, input), { enabled }))
+function setEnabled(enabled: boolean) {
+  return async (context: ChangeContext, input: typeof oneInput.infer) =>
+    show(context, await change(context, pick(context, input), { enabled }))
 }
 
 /** The target is an inference key of the same organization (reference: Policy). */
-function findTargetKey({ registry }: AdminContext, reference: string, organizationId: string): string {
+function findTargetKey({ registry }: Needs<'registry'>, reference: string, organizationId: string): string {
   const key = findKey(registry, reference, organizationId)
   if (key.kind !== 'inference')
     throw new Fault(
@@ -151,7 +155,7 @@ function findTargetKey({ registry }: AdminContext, reference: string, organizati
   return key.id
 }
 
-function checkPolicy({ registry }: AdminContext, row: PolicyRow): void {
+function checkPolicy({ registry }: Needs<'registry'>, row: PolicyRow): void {
   checkPolicyFields(row)
   checkNameIsFree('policy', registry.policies, row.name, row.organizationId, row.id)
 }

@@ -2,14 +2,14 @@
 
 import { bindingOf, checkEligibility } from '../../federation/policy-binding.ts'
 import { type Naming, policiesNaming } from '../../registry/trust-rows.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 
 /** A response lists them only if there are any. */
 export type Affected = { policies_affected?: string[] }
 
 /** The names of the active policies that name each of these keys or issuers, by its id. Call it before the change. */
 export function readAffected(
-  { registry, now }: Pick<AdminContext, 'registry' | 'now'>,
+  { registry, now }: Needs<'registry' | 'now'>,
   field: Naming,
   ids: readonly string[],
 ): Map<string, Affected> {

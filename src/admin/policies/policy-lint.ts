@@ -9,7 +9,7 @@ import type { Difference } from '../../federation/lint/difference.ts'
 import { lintRules } from '../../federation/lint/rules.ts'
 import type { LintedIssuer, LintedPolicy } from '../../federation/lint/witness.ts'
 import { shellWord } from '../../runtime/file-access.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { findIssuer, findOrganization, findPolicy } from '../operation/references.ts'
 import type { lintResponse } from '../operation/responses.ts'
 import { newPolicyColumns } from './policy-edit.ts'
@@ -27,12 +27,12 @@ type Row = Lintable & { issuerId: string }
 type Compared = Row & Pick<PolicyRow, 'enabled'>
 
 /** The findings of a policy, blocking ones first, with the reason of each that is accepted. */
-export async function lintRow(context: AdminContext, row: Row): Promise<FindingResponse[]> {
+export async function lintRow(context: Needs<'registry'>, row: Row): Promise<FindingResponse[]> {
   return lintAgainst(row, issuerOfRow(context, row))
 }
 
 /** A token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
-export function compareRows(context: AdminContext, before: Compared, after: Compared): Promise<Difference> {
+export function compareRows(context: Needs<'registry'>, before: Compared, after: Compared): Promise<Difference> {
   return compareSides([before, issuerOfRow(context, before)], [after, issuerOfRow(context, after)])
 }
 
@@ -51,7 +51,7 @@ export async function compareSides(
   return { ...(gains === undefined ? {} : { gains }), ...(loses === undefined ? {} : { loses }) }
 }
 
-export function issuerOfRow({ registry }: AdminContext, { issuerId }: Row): Issuer {
+export function issuerOfRow({ registry }: Needs<'registry'>, { issuerId }: Row): Issuer {
   const issuer = registry.issuers.get(issuerId)
   if (issuer === undefined) throw new Error(`A policy names the issuer ${issuerId}, which the registry lacks`)
   return issuer
@@ -75,7 +75,7 @@ export async function lintAgainst(policy: Lintable, issuer: LintedIssuer): Promi
 }
 
 /** @throws Fault `invalid` for a blocking finding without an exception */
-export async function rejectBlockingFindings(context: AdminContext, row: PolicyRow): Promise<void> {
+export async function rejectBlockingFindings(context: Needs<'registry'>, row: PolicyRow): Promise<void> {
   const blocking = (await lintRow(context, row)).filter(isBlocking)
   const [first] = blocking
   if (first === undefined) return
@@ -89,7 +89,7 @@ export async function rejectBlockingFindings(context: AdminContext, row: PolicyR
   )
 }
 
-function unansweredFault(context: AdminContext, row: PolicyRow, finding: FindingResponse): Fault {
+function unansweredFault(context: Needs<'registry'>, row: PolicyRow, finding: FindingResponse): Fault {
   const { name, issuerUrl } = issuerOfRow(context, row)
   return new Fault(
     'invalid',
@@ -113,7 +113,7 @@ function shorten(text: string): string {
 
 /** One policy, drafts, or all policies of the organization. Other work comes in between. */
 export async function lintPolicies(
-  context: AdminContext,
+  context: Needs<'registry'>,
   { organization, policy, policies, drafts }: typeof lintInput.infer,
 ): Promise<{ data: Linted[] }> {
   const { registry } = context
@@ -143,7 +143,7 @@ export async function lintPolicies(
   return { data }
 }
 
-async function lintDraft(context: AdminContext, draft: Draft, organizationId: string): Promise<Linted> {
+async function lintDraft(context: Needs<'registry'>, draft: Draft, organizationId: string): Promise<Linted> {
   const { condition = null, subject = null } = draft
   if (condition === null && subject === null)
     throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both')
@@ -161,7 +161,11 @@ async function lintDraft(context: AdminContext, draft: Draft, organizationId: st
   }
 }
 
-function issuerOf({ registry }: AdminContext, { issuer, issuer_url }: Draft, organizationId: string): LintedIssuer {
+function issuerOf(
+  { registry }: Needs<'registry'>,
+  { issuer, issuer_url }: Draft,
+  organizationId: string,
+): LintedIssuer {
   if (issuer !== undefined) return findIssuer(registry, issuer, organizationId)
   if (issuer_url === undefined) throw new Fault('invalid', 'A draft must name its issuer: set issuer or issuer_url')
   const saved = [...registry.issuers.values()].find(

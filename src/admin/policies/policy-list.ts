@@ -7,7 +7,7 @@ import type { Policy } from '../../federation/policy.ts'
 import { headOfPolicy } from '../../registry/row-heads.ts'
 import { type } from '../../values/shape.ts'
 import { policyStates } from '../kinds/policy.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { totalsOfOutcomes } from '../operation/exchange-counts.ts'
 import { unusedInput } from '../operation/last-use-response.ts'
 import { containsText, listPage, showNext, showPage } from '../operation/list-page.ts'
@@ -29,7 +29,10 @@ export const policyListInput = type({
     .configure({ says: 'Only policies in this state; `inactive_reason` explains the state' }),
 })
 
-export async function listPolicies(context: AdminContext, input: typeof policyListInput.infer) {
+export async function listPolicies(
+  context: Needs<'registry' | 'lastUses' | 'exchangeCounts' | 'now'>,
+  input: typeof policyListInput.infer,
+) {
   const { registry } = context
   const { organization, key, issuer, state, contains } = input
   const { id } = findOrganization(registry, organization)
@@ -60,7 +63,10 @@ export async function listPolicies(context: AdminContext, input: typeof policyLi
 }
 
 /** Policies that were deleted while others were read are left out. */
-async function showSome(context: AdminContext, ids: readonly string[]): Promise<(typeof policyResponse.infer)[]> {
+async function showSome(
+  context: Needs<'registry' | 'now'>,
+  ids: readonly string[],
+): Promise<(typeof policyResponse.infer)[]> {
   const shown = await mapInSlices(ids, (id) => {
     const row = context.registry.policies.peek(id)
     return row && show(context, row)
@@ -72,7 +78,7 @@ const hoursOfDay = 24
 
 /** The same policies with how many tokens each issued and refused in the last 24 hours, counted by whole hours. */
 async function withCounts<Shown extends typeof policyResponse.infer>(
-  { exchangeCounts, now }: AdminContext,
+  { exchangeCounts, now }: Needs<'exchangeCounts' | 'now'>,
   policies: readonly Shown[],
 ): Promise<Shown[]> {
   const last = Math.floor(now() / hourMilliseconds)

@@ -3,7 +3,7 @@ import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { checkEligibility } from '../../federation/policy-binding.ts'
 import { showFields } from '../kinds/fields.ts'
 import { policyFields, type policyStates } from '../kinds/policy.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
 import type {
   changedPolicyResponse,
@@ -14,7 +14,7 @@ import type {
 import { compareRows, lintRow } from './policy-lint.ts'
 
 /** Why the policy is inactive, as a reason of the audit log. */
-function inactiveReasonOf({ registry, now }: Pick<AdminContext, 'registry' | 'now'>, policy: PolicyRow): string | null {
+function inactiveReasonOf({ registry, now }: Needs<'registry' | 'now'>, policy: PolicyRow): string | null {
   const organization = registry.organizations.get(policy.organizationId)
   const issuer = registry.issuers.get(policy.issuerId)
   const key = registry.keys.get(policy.keyId)
@@ -25,13 +25,13 @@ function inactiveReasonOf({ registry, now }: Pick<AdminContext, 'registry' | 'no
 
 type State = { state: (typeof policyStates)[number]; inactive_reason: string | null }
 
-export function stateOf(context: Pick<AdminContext, 'registry' | 'now'>, policy: PolicyRow): State {
+export function stateOf(context: Needs<'registry' | 'now'>, policy: PolicyRow): State {
   const reason = inactiveReasonOf(context, policy)
   const state = reason === null ? 'enabled' : reason === 'policy_paused' ? 'paused' : 'inactive'
   return { state, inactive_reason: reason }
 }
 
-export function show(context: Pick<AdminContext, 'registry' | 'now'>, row: PolicyRow): typeof policyResponse.infer {
+export function show(context: Needs<'registry' | 'now'>, row: PolicyRow): typeof policyResponse.infer {
   const { registry } = context
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
@@ -47,26 +47,35 @@ export function show(context: Pick<AdminContext, 'registry' | 'now'>, row: Polic
 }
 
 /** A policy with its last use. */
-export async function showUsed(context: AdminContext, row: PolicyRow): Promise<typeof policyResponse.infer> {
+export async function showUsed(
+  context: Needs<'registry' | 'lastUses' | 'now'>,
+  row: PolicyRow,
+): Promise<typeof policyResponse.infer> {
   const shown = show(context, row)
   const [used] = await withLastUse(context, [shown])
   return used ?? shown
 }
 
 /** A saved policy, with what the linter finds. */
-export async function showSaved(context: AdminContext, row: PolicyRow): Promise<typeof savedPolicyResponse.infer> {
+export async function showSaved(
+  context: Needs<'registry' | 'now'>,
+  row: PolicyRow,
+): Promise<typeof savedPolicyResponse.infer> {
   return { ...show(context, row), findings: await lintRow(context, row) }
 }
 
 /** A draft has neither an id nor times. */
-export async function showDraft(context: AdminContext, row: PolicyRow): Promise<typeof policyDraftResponse.infer> {
+export async function showDraft(
+  context: Needs<'registry' | 'now'>,
+  row: PolicyRow,
+): Promise<typeof policyDraftResponse.infer> {
   const { id: _id, created_at: _created, updated_at: _updated, ...draft } = await showSaved(context, row)
   return { ...draft, dry_run: true }
 }
 
 /** What a change would save, and what it would change. */
 export async function showEdit(
-  context: AdminContext,
+  context: Needs<'registry' | 'now'>,
   before: PolicyRow,
   after: PolicyRow,
 ): Promise<typeof changedPolicyResponse.infer> {

@@ -4,7 +4,7 @@ import type { Policy as PolicyRow, PolicyTest } from '../../../db/schema/schema.
 import { Fault } from '../../fault.ts'
 import { runPolicyTest, type TestedIssuer, type TestedPolicy, type TestResult } from '../../federation/policy-test.ts'
 import { checkShape } from '../../values/shape.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { findOrganization, findPolicy } from '../operation/references.ts'
 import type { testedPolicyResponse } from '../operation/responses.ts'
 import { newPolicyColumns } from './policy-edit.ts'
@@ -16,7 +16,7 @@ export type TestedResponse = typeof testedPolicyResponse.infer
 const failureCharactersMax = 1_000
 
 /** @throws Fault `invalid` that shows the first test that fails */
-export async function rejectFailingTests(context: AdminContext, row: PolicyRow): Promise<void> {
+export async function rejectFailingTests(context: Needs<'registry' | 'now'>, row: PolicyRow): Promise<void> {
   const results = await testRow(context, row)
   const failed = results.filter(({ ok }) => !ok)
   const [first] = failed
@@ -44,7 +44,7 @@ export function describeFailure({ name, expected, got, detail, condition = [] }:
   return text.length <= failureCharactersMax ? text : `${text.slice(0, failureCharactersMax)}…`
 }
 
-function testRow({ registry, now }: AdminContext, row: PolicyRow): Promise<TestResult[]> {
+function testRow({ registry, now }: Needs<'registry' | 'now'>, row: PolicyRow): Promise<TestResult[]> {
   const issuer = registry.issuers.get(row.issuerId)
   if (issuer === undefined) throw new Error(`A policy names the issuer ${row.issuerId}, which the registry lacks`)
   return runTests(row, issuer, row.tests ?? [], now())
@@ -68,7 +68,7 @@ export async function runTests(
 
 /** The tests of one policy, or of all policies of the organization that have any. */
 export async function testPolicies(
-  context: AdminContext,
+  context: Needs<'registry' | 'now'>,
   { organization, policy }: typeof testInput.infer,
 ): Promise<{ data: TestedResponse[] }> {
   const { registry } = context
@@ -79,14 +79,14 @@ export async function testPolicies(
   return { data }
 }
 
-async function testedRow(context: AdminContext, row: PolicyRow): Promise<TestedResponse> {
+async function testedRow(context: Needs<'registry' | 'now'>, row: PolicyRow): Promise<TestedResponse> {
   const issuer_url = context.registry.issuers.get(row.issuerId)?.issuerUrl ?? ''
   return { policy_id: row.id, policy_name: row.name, issuer_url, tests: await testRow(context, row) }
 }
 
 /** Runs the tests of all policies of the installation. Other work comes in between. */
 export async function* testAll(
-  context: AdminContext,
+  context: Needs<'registry' | 'now'>,
 ): AsyncGenerator<{ organizationId: string; response: TestedResponse }, undefined> {
   const pace = createPace()
   // Most policies of a large installation are packed; only those with tests are unpacked.

@@ -16,10 +16,11 @@ import { presetLabels } from '../../presets/shapes.ts'
 import type { Version } from '../../presets/versions.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'
-import { commit } from '../operation/commit.ts'
-import type { AdminContext } from '../operation/context.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
-import { findVersion, findWorkspaceOf, jsonText, within } from './presets.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
+import { findVersion, findWorkspaceOf } from './find-preset.ts'
+import { jsonText, within } from './presets.ts'
 
 const exportInput = type({ ...within, 'presets?': referenceShape.array(), 'after?': referenceShape })
 const importedShape = type({
@@ -43,7 +44,7 @@ export const presetFileOperations = {
 }
 
 /** The named presets (`support@3` for its third version), or all in the order of their slugs, by pages, in the format of `presets.import`. */
-async function exportSome(context: AdminContext, input: typeof exportInput.infer) {
+async function exportSome(context: Needs<'orm' | 'registry' | 'presets'>, input: typeof exportInput.infer) {
   const { id } = await findWorkspaceOf(context, input)
   const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
   const asked = input.presets ?? all.map(({ slug }) => slug)
@@ -63,7 +64,7 @@ export type PresetPlan = { before: Preset | undefined; after: Preset; version?: 
 type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
 /** Checks all presets, then commits them together unless it is a dry run. Presets that do not differ stay as they are. */
-async function importAll(context: OperationContext, input: typeof importInput.infer) {
+async function importAll(context: ChangeContext & Needs<'presets'>, input: typeof importInput.infer) {
   const { id: workspaceId, organizationId } = await findWorkspaceOf(context, input)
   const wanted = await readWanted(input.presets)
   const creator = await findOrDraftUser(context, organizationId, 'admin')
@@ -89,7 +90,7 @@ function readWanted(presets: (typeof importInput.infer)['presets']): Promise<Wan
 
 /** What saving a preset with this content would change. @throws Fault `conflict` if it is archived */
 export async function planPreset(
-  { registry, presets, now }: AdminContext,
+  { registry, presets, now }: Needs<'registry' | 'presets' | 'now'>,
   draft: { organizationId: string; workspaceId: string; creatorId: string },
   { slug, described, content }: Wanted,
 ): Promise<PresetPlan> {
@@ -110,7 +111,7 @@ export async function planPreset(
   return { before, after, ...(version && { version: { ...version, after: { ...after, ...change } } }), change }
 }
 
-async function commitPlans(context: OperationContext, creator: UserDraft, plans: PresetPlan[]): Promise<void> {
+async function commitPlans(context: ChangeContext, creator: UserDraft, plans: PresetPlan[]): Promise<void> {
   const changed = plans.filter(isChanged)
   if (changed.length === 0) return
   await commit(
@@ -121,7 +122,7 @@ async function commitPlans(context: OperationContext, creator: UserDraft, plans:
 }
 
 /** The statements that save what the plans change. */
-export function presetStatements({ orm }: AdminContext, plans: PresetPlan[]): Statement[] {
+export function presetStatements({ orm }: Needs<'orm'>, plans: PresetPlan[]): Statement[] {
   // A new preset is inserted with its other fields.
   const updated = plans.filter(({ before, change }) => before !== undefined && Object.keys(change).length > 0)
   return [

@@ -2,8 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { createPace } from '../../../db/read/pace.ts'
-import type { Preset as PresetRow, Workspace } from '../../../db/schema/schema.ts'
-import { findWorkspace } from '../../../db/tables/organizations.ts'
+import type { Preset as PresetRow } from '../../../db/schema/schema.ts'
 import { readPresetVersion, updatePreset } from '../../../db/tables/presets.ts'
 import { Fault } from '../../fault.ts'
 import { parseJsonObject } from '../../http/body.ts'
@@ -13,7 +12,7 @@ import { presetPageRowsDefault } from '../../limits.ts'
 import { applyPreset, targets } from '../../presets/apply.ts'
 import type { Preset } from '../../presets/drafts.ts'
 import { dialects, readPreset } from '../../presets/preset.ts'
-import { checkPresetSlug, parsePresetReference, readPresetReference } from '../../presets/reference.ts'
+import { checkPresetSlug, readPresetReference } from '../../presets/reference.ts'
 import { showDesignated, showPreset, showVersion } from '../../presets/responses.ts'
 import type { Fields } from '../../presets/schema/fields.ts'
 import { presetList, presetPage } from '../../presets/shapes.ts'
@@ -22,13 +21,14 @@ import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'
 import { columnsOf, given } from '../kinds/fields.ts'
 import { presetFields } from '../kinds/preset.ts'
-import { commit } from '../operation/commit.ts'
-import type { AdminContext } from '../operation/context.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
 import { checkDocumentLock } from '../operation/document-lock.ts'
 import { type LastUse, withLastUse } from '../operation/last-use-response.ts'
 import { containsText } from '../operation/list-page.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
-import { checkChanges, findOrganization, notFound, organizationInput } from '../operation/references.ts'
+import { operation } from '../operation/operation.ts'
+import { checkChanges, organizationInput } from '../operation/references.ts'
+import { findPreset, findVersion, findWorkspaceOf, type VersionContext } from './find-preset.ts'
 
 export const within = { '+': 'reject', ...organizationInput, 'workspace?': referenceShape } as const
 /** Only commands see archived presets. */
@@ -52,24 +52,23 @@ const updateInput = type({
   preset: referenceShape,
   'if_match?': 'string',
 })
-export type Within = { organization?: string; workspace?: string }
 
 export const presetOperations = {
   'presets.list': operation(listInput, list),
   'presets.show': operation(shownInput, show),
   'presets.versions': operation(versionsInput, listVersions),
-  'presets.version': operation(oneInput, async (context, input) =>
+  'presets.version': operation(oneInput, async (context: VersionContext, input) =>
     showVersion((await findVersion(context, input)).version),
   ),
   'presets.diff': operation(diffInput, diff),
   'presets.apply': operation(applyInput, apply),
   'presets.save': operation(saveInput, save, { mutates: true }),
   'presets.update': operation(updateInput, update, { mutates: true }),
-  'presets.archive': operation(oneInput, (context, input) => setArchived(context, input, true), { mutates: true }),
-  'presets.restore': operation(oneInput, (context, input) => setArchived(context, input, false), { mutates: true }),
+  'presets.archive': operation(oneInput, setArchived(true), { mutates: true }),
+  'presets.restore': operation(oneInput, setArchived(false), { mutates: true }),
 }
 
-async function list(context: AdminContext, input: typeof listInput.infer) {
+async function list(context: Needs<'orm' | 'registry' | 'lastUses'>, input: typeof listInput.infer) {
   const { id } = await findWorkspaceOf(context, input)
   const fits = containsText(input.contains)
   const all = [...(context.registry.presetsOf.get(id)?.values() ?? [])]
@@ -89,7 +88,7 @@ function pageOf({ offset = 0, limit = presetPageRowsDefault }: { offset?: number
   return { offset, limit }
 }
 
-async function show(context: AdminContext, input: typeof shownInput.infer) {
+async function show(context: VersionContext & Needs<'lastUses'>, input: typeof shownInput.infer) {
   const preset = await findPreset(context, input)
   const shown: Awaited<ReturnType<typeof showWhole>> & ForCommands = await showWhole(context, preset)
   if (input.last_use !== true) return shown
@@ -97,14 +96,14 @@ async function show(context: AdminContext, input: typeof shownInput.infer) {
   return used ?? shown
 }
 
-async function showWhole({ presets }: AdminContext, preset: Preset) {
+async function showWhole({ presets }: Needs<'presets'>, preset: Preset) {
   const version = await presets.versionOf(preset)
   if (version === undefined) throw new Error(`The preset ${preset.id} has no designated version`)
   return showDesignated({ ...preset, designatedVersionId: version.id }, version)
 }
 
 /** Reads one at a time, since a page of long versions has many megabytes. */
-async function listVersions(context: AdminContext, input: typeof versionsInput.infer) {
+async function listVersions(context: Needs<'orm' | 'registry'>, input: typeof versionsInput.infer) {
   const { id, latestVersion, designatedVersion } = await findPreset(context, input)
   const { offset, limit } = pageOf(input)
   const last = Math.min(offset + limit, latestVersion)
@@ -119,7 +118,7 @@ async function listVersions(context: AdminContext, input: typeof versionsInput.i
 }
 
 /** The fields in which two versions differ, of one preset or of two. A field that a version lacks is absent on its side. */
-async function diff(context: AdminContext, { from, to, ...within }: typeof diffInput.infer) {
+async function diff(context: VersionContext, { from, to, ...within }: typeof diffInput.infer) {
   const one = await findVersion(context, { ...within, preset: from, archived: true })
   const other = await findVersion(context, { ...within, preset: to, archived: true })
   const [before, after] = [fieldsOf(one.version), fieldsOf(other.version)]
@@ -139,7 +138,7 @@ function showFound({ preset, version }: { preset: Preset; version: Version }) {
 }
 
 /** Completes a caller's body with the preset. The body need not name it. */
-async function apply(context: AdminContext, input: typeof applyInput.infer) {
+async function apply(context: VersionContext, input: typeof applyInput.infer) {
   const { preset, version } = await findVersion(context, input)
   const { fields: asked } = await parseJsonObject(new TextEncoder().encode(input.body))
   const named = readPresetReference(asked)
@@ -150,7 +149,10 @@ async function apply(context: AdminContext, input: typeof applyInput.infer) {
   return { preset_version: `${preset.slug}@${version.version}`, target: input.target, body }
 }
 
-async function save(context: OperationContext, input: typeof saveInput.infer) {
+async function save(
+  context: VersionContext & Needs<'now' | 'actor' | 'operation' | 'warn'>,
+  input: typeof saveInput.infer,
+) {
   const { fields } = await parseJsonObject(new TextEncoder().encode(input.body))
   const content = readPreset(input.dialect, fields)
   if (content.systemPrompt === null && Object.keys(content.config).length === 0)
@@ -165,7 +167,7 @@ async function save(context: OperationContext, input: typeof saveInput.infer) {
   return showDesignated(preset, version)
 }
 
-async function update(context: OperationContext, input: typeof updateInput.infer) {
+async function update(context: ChangeContext & Needs<'presets'>, input: typeof updateInput.infer) {
   checkChanges(input, ['organization', 'workspace', 'preset', 'if_match'])
   const preset = await findPreset(context, input)
   checkUnchanged(preset, input.if_match)
@@ -185,66 +187,21 @@ async function update(context: OperationContext, input: typeof updateInput.infer
 }
 
 /** Repeating it succeeds. A disabled preset conflicts with both (reference: Preset endpoints). */
-async function setArchived(context: OperationContext, input: typeof oneInput.infer, isArchived: boolean) {
-  const preset = await findPreset(context, { ...input, archived: true })
-  if (preset.status === 'disabled')
-    throw new Fault(
-      'conflict',
-      `Resource conflict: the preset ${JSON.stringify(preset.slug)} is disabled; enable it first`,
-    )
-  const status = isArchived ? 'archived' : 'active'
-  if (preset.status === status) return showWhole(context, preset)
-  const now = context.now()
-  return showWhole(context, await change(context, preset, { status, statusUpdatedAt: now, updatedAt: now }))
+function setArchived(isArchived: boolean) {
+  return async (context: ChangeContext & Needs<'presets'>, input: typeof oneInput.infer) => {
+    const preset = await findPreset(context, { ...input, archived: true })
+    const { slug, status: before } = preset
+    if (before === 'disabled')
+      throw new Fault('conflict', `Resource conflict: the preset ${JSON.stringify(slug)} is disabled; enable it first`)
+    const status = isArchived ? 'archived' : 'active'
+    if (before === status) return showWhole(context, preset)
+    const now = context.now()
+    return showWhole(context, await change(context, preset, { status, statusUpdatedAt: now, updatedAt: now }))
+  }
 }
 
 /** Returns what the change made, which another node can have changed again by now. `designatedVersionId` and `models` are as before. */
-async function change(context: OperationContext, preset: Preset, fields: Partial<PresetRow>): Promise<Preset> {
+async function change(context: ChangeContext, preset: Preset, fields: Partial<PresetRow>): Promise<Preset> {
   await commit(context, [updatePreset(context.orm, preset.id, fields)], [{ kind: 'preset', id: preset.id }])
   return { ...preset, ...fields }
-}
-
-export async function findWorkspaceOf(
-  { orm, registry }: AdminContext,
-  { organization, workspace = 'default' }: Within,
-): Promise<Workspace> {
-  const { id } = findOrganization(registry, organization)
-  const found = await findWorkspace(orm, id, workspace)
-  if (found === undefined) throw notFound('workspace', workspace)
-  return found
-}
-
-type Named = Within & { preset: string; archived?: boolean | undefined }
-
-/** A preset as a whole. */
-async function findPreset(context: AdminContext, input: Named): Promise<Preset> {
-  const { slug, version } = parsePresetReference(input.preset)
-  if (version !== undefined)
-    throw new Fault('invalid', `This applies to a whole preset: write ${slug} instead of ${slug}@${version}`)
-  return find(context, input, slug)
-}
-
-/** `slug` is the designated version, `slug@3` the third. */
-export async function findVersion(context: AdminContext, input: Named): Promise<{ preset: Preset; version: Version }> {
-  const { slug, version: number } = parsePresetReference(input.preset)
-  const preset = await find(context, input, slug)
-  const version = await context.presets.versionOf(preset, number)
-  if (version === undefined)
-    throw new Fault(
-      'not_found',
-      `There is no version ${number} of the preset ${JSON.stringify(slug)}; the latest is ${preset.latestVersion}`,
-    )
-  return { preset, version }
-}
-
-async function find(context: AdminContext, input: Within & { archived?: boolean | undefined }, slug: string) {
-  const { id } = await findWorkspaceOf(context, input)
-  const preset = context.registry.presetsOf.get(id)?.get(slug)
-  if (preset === undefined) throw notFound('preset', slug)
-  if (preset.status === 'archived' && input.archived !== true)
-    throw new Fault(
-      'not_found',
-      `The preset ${JSON.stringify(slug)} is archived; to restore it: latchkey presets restore ${slug}`,
-    )
-  return preset
 }

@@ -2,7 +2,7 @@
 
 import type { ArchiveKind } from '../../../db/schema/archive-kinds.ts'
 import { listFilesHolding } from '../../../db/tables/archives.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 import type { archivedResponse } from '../operation/responses.ts'
 
@@ -26,7 +26,7 @@ const filesMax = 100
  * they can be archived meanwhile.
  */
 export async function archivedOf(
-  { orm }: AdminContext,
+  { orm }: Needs<'orm'>,
   { isWhole, ...asked }: Asked,
 ): Promise<{ archived?: ArchivedFile[] }> {
   if (!isWhole && asked.since === undefined) return {}
@@ -39,7 +39,7 @@ export async function archivedOf(
 const aroundMilliseconds = 120_000
 
 /** Continues the message that a request was not found; empty unless its row can be in an archive. */
-export async function hintAtArchive({ orm }: AdminContext, requestAt: number): Promise<string> {
+export async function hintAtArchive({ orm }: Needs<'orm'>, requestAt: number): Promise<string> {
   const around = { since: requestAt - aroundMilliseconds, until: requestAt + aroundMilliseconds }
   const files = (await listFilesHolding(orm, around, filesMax)).map(({ file }) => file)
   return files.length === 0 ? '' : `; rows of its time are in ${files.join(' and ')}, see: latchkey archive list`

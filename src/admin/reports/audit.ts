@@ -14,8 +14,9 @@ import { timeOfRequest } from '../../http/request-id.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, uuidShape } from '../../values/shapes.ts'
+import type { Needs } from '../operation/context.ts'
 import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
 import { archivedOf, hintAtArchive } from './archived.ts'
@@ -55,7 +56,7 @@ export const auditOperations = {
   'audit.show': operation(exchangeInput, showRequest),
 }
 
-async function listExchanges(context: OperationContext, input: typeof auditInput.infer) {
+async function listExchanges(context: Needs<'orm' | 'registry' | 'onProgress'>, input: typeof auditInput.infer) {
   const { orm, registry, onProgress } = context
   const { outcome, reason } = input
   const filter: AuditFilter = { ...pageOf(context, input), ...(await traitsOf(context, input)), outcome, reason }
@@ -67,7 +68,10 @@ async function listExchanges(context: OperationContext, input: typeof auditInput
   return { data, more_before_id: moreBeforeId, ...archived }
 }
 
-async function listAdminChanges(context: OperationContext, input: typeof changesInput.infer) {
+async function listAdminChanges(
+  context: Needs<'orm' | 'registry' | 'actor' | 'onProgress'>,
+  input: typeof changesInput.infer,
+) {
   const { orm, onProgress, actor } = context
   // Only the operators of the machine see its users.
   const showsUsers = actor.kind !== 'key'
@@ -85,7 +89,10 @@ async function listAdminChanges(context: OperationContext, input: typeof changes
   return { data: await mapInSlices(rows, show) }
 }
 
-async function showRequest(context: OperationContext, { request_id, organization }: typeof exchangeInput.infer) {
+async function showRequest(
+  context: Needs<'orm' | 'registry'>,
+  { request_id, organization }: typeof exchangeInput.infer,
+) {
   const { orm, registry } = context
   const requestId = request_id.toLowerCase()
   const organizationId = organization === undefined ? undefined : findOrganization(registry, organization).id

@@ -2,8 +2,8 @@
 import { hourMilliseconds } from '../../../db/tables/exchange-counts.ts'
 import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
+import type { Needs } from '../operation/context.ts'
 import type { Outcomes } from '../operation/exchange-counts.ts'
-import type { OperationContext } from '../operation/operation.ts'
 import { findOrganization, findPolicyIdEver, organizationInput, timeOf } from '../operation/references.ts'
 import type { exchangeCountsResponse } from '../operation/responses.ts'
 import { policyShape } from './report-page.ts'
@@ -19,7 +19,7 @@ const [hoursOfDay, daysShown] = [24, 30]
 
 /** A policy has hours only. */
 export async function countExchanges(
-  context: OperationContext,
+  context: Needs<'registry' | 'exchangeCounts' | 'now'>,
   { organization, per = 'hour', policy }: typeof countsInput.infer,
 ): Promise<typeof exchangeCountsResponse.infer> {
   const { registry, exchangeCounts, now } = context

@@ -2,7 +2,7 @@
 
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../../limits.ts'
 import { claimValueShape, referenceShape, timeShape } from '../../values/shapes.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { findIssuerIdEver, findKeyIdEver, findOrganization, findPolicyIdEver } from '../operation/references.ts'
 
 export const page = {
@@ -31,7 +31,7 @@ export const traits = {
 
 /** The filters as columns. Deleted rows are named by their id. */
 export async function traitsOf(
-  { registry }: AdminContext,
+  { registry }: Needs<'registry'>,
   input: { organization?: string; key?: string; policy?: string; issuer?: string; subject?: string },
 ) {
   const { organization, key, policy, issuer, subject } = input
@@ -45,7 +45,7 @@ export async function traitsOf(
 
 /** Without an organization, a report covers all of them; the audit log then includes exchanges that named an unknown policy. */
 export function pageOf(
-  { registry }: AdminContext,
+  { registry }: Needs<'registry'>,
   input: { organization?: string; since?: Date; until?: Date; limit?: number; before_id?: number },
 ) {
   return {

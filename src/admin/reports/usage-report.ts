@@ -13,7 +13,8 @@ import { Fault } from '../../fault.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { offsetShape, timeShape } from '../../values/shapes.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import { archivedResponse } from '../operation/responses.ts'
 import { archivedOf } from './archived.ts'
@@ -45,12 +46,18 @@ const reportInput = type({
 export const usageReportOperations = { 'usage.report': operation(reportInput, reportForCaller) }
 
 /** Open pages ask again and again, so that over HTTP a slow report is kept for a while. */
-function reportForCaller(context: OperationContext, input: typeof reportInput.infer) {
+function reportForCaller(
+  context: Needs<'orm' | 'registry' | 'slowReports' | 'now' | 'actor' | 'onProgress'>,
+  input: typeof reportInput.infer,
+) {
   if (context.actor.kind !== 'key') return report(context, input)
   return context.slowReports(`usage ${JSON.stringify(input)}`, () => report(context, input))
 }
 
-async function report(context: OperationContext, { by = 'key', ...input }: typeof reportInput.infer) {
+async function report(
+  context: Needs<'orm' | 'registry' | 'now' | 'onProgress'>,
+  { by = 'key', ...input }: typeof reportInput.infer,
+) {
   const { orm, registry, now, onProgress } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
   const { firstDay, lastDay } = daysBetween(input, now())

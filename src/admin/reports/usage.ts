@@ -6,8 +6,8 @@ import { type UsageGrouping, usageGroupings } from '../../../db/schema/usage-gro
 import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import type { AdminContext } from '../operation/context.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { organizationInput, timeOf } from '../operation/references.ts'
 import type { requestResponse } from '../operation/responses.ts'
 import { archivedOf } from './archived.ts'
@@ -24,7 +24,7 @@ export const usageOperations = {
   'usage.requests': operation(usageInput, listRequests),
 }
 
-async function sum(context: OperationContext, { by = 'key', ...input }: typeof sumInput.infer) {
+async function sum(context: Needs<'orm' | 'registry' | 'onProgress'>, { by = 'key', ...input }: typeof sumInput.infer) {
   // Totals must be complete, so there are fewer groups only on request.
   const filter = await usageFilter(context, { limit: reportRowsMax, ...input })
   const sums = await sumUsage(context.orm, by, filter, context.onProgress)
@@ -35,14 +35,14 @@ async function sum(context: OperationContext, { by = 'key', ...input }: typeof s
 }
 
 /** `archived` lists the archives whose days were not compared. */
-async function verify(context: OperationContext) {
+async function verify(context: Needs<'orm' | 'onProgress'>) {
   const { orm, onProgress } = context
   const drift = await findDrift(orm, onProgress)
   const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
   return { ok: data.length === 0, data, ...(await archivedOf(context, { kind: 'usage', isWhole: true })) }
 }
 
-async function listRequests(context: OperationContext, input: typeof usageInput.infer) {
+async function listRequests(context: Needs<'orm' | 'registry' | 'onProgress'>, input: typeof usageInput.infer) {
   const { orm, registry, onProgress } = context
   const filter = await usageFilter(context, input)
   const names = createRowNames(registry)
@@ -53,7 +53,7 @@ async function listRequests(context: OperationContext, input: typeof usageInput.
   return { data, more_before_id: isWhole ? null : (data.at(-1)?.id ?? null), ...archived }
 }
 
-async function usageFilter(context: AdminContext, input: typeof usageInput.infer): Promise<UsageFilter> {
+async function usageFilter(context: Needs<'registry'>, input: typeof usageInput.infer): Promise<UsageFilter> {
   return { ...pageOf(context, input), ...(await traitsOf(context, input)) }
 }
 

@@ -5,7 +5,7 @@ import { endSessions, insertSession } from '../../../db/tables/sessions.ts'
 import type { Key } from '../../keys/api-key.ts'
 import type { Page } from '../../page/page.ts'
 import { createToken, hashToken } from '../../page/session-cookie.ts'
-import { type Changing, commit } from '../operation/commit.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
 
 /** When a key has more, its oldest sessions end. */
 const sessionsOfKeyMax = 20
@@ -16,7 +16,7 @@ export type NewSession = Pick<SessionRow, 'readOnly' | 'openedBy' | 'clientAddre
   requestId: string
 }
 
-type Context = Omit<Changing, 'actor' | 'operation'>
+type Context = Omit<ChangeContext, 'actor' | 'operation'>
 
 /** Returns the session with the text of its cookie, which is stored nowhere. */
 export async function beginSession(
@@ -49,7 +49,7 @@ export async function beginSession(
 }
 
 /** When it resolves, the session no longer counts. */
-export async function endSession(context: Changing, id: string): Promise<void> {
+export async function endSession(context: ChangeContext, id: string): Promise<void> {
   const statements = [endSessions(context.orm, [id], context.now())]
   await commit(context, statements, [{ kind: 'session', id }])
 }

@@ -1,7 +1,7 @@
 // The revision of everything that administrators can change: it names the newest record of a change.
 import { createHmac } from 'node:crypto'
 import { newestChangeId } from '../../../db/tables/admin-changes.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 
 export type RevisionContext = { revisionKey: Buffer }
 
@@ -15,7 +15,7 @@ export function createRevisionKey(masterKey: string): Buffer {
  * number of changes has this revision.
  */
 export async function configurationRevision(
-  { orm, revisionKey }: Pick<AdminContext, 'orm'> & RevisionContext,
+  { orm, revisionKey }: Needs<'orm'> & RevisionContext,
   organizationId: string,
 ): Promise<string> {
   const text = `${organizationId} ${await newestChangeId(orm)}`

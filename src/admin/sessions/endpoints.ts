@@ -16,13 +16,13 @@ import { allowsSessions, isFromPage } from '../../page/page-origin.ts'
 import { readCookie, setCookie } from '../../page/session-cookie.ts'
 import { lifetimeSecondsMax, type Session } from '../../page/sessions.ts'
 import { type } from '../../values/shape.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { dataOf } from '../operation/responses.ts'
 import { beginSession, endSession } from './begin-session.ts'
 import { configurationRevision, type RevisionContext } from './configuration-revision.ts'
 import { endedSessionResponse, identityResponse, showIdentity } from './session-response.ts'
 
-export type SessionContext = BearerContext & AdminContext & RevisionContext
+export type SessionContext = BearerContext & RevisionContext & Needs<'orm' | 'writer' | 'registry' | 'page' | 'now'>
 
 const bodyBytesMax = 4_096
 const secretShape = type('0 < string <= 512')

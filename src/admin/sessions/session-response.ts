@@ -6,7 +6,7 @@ import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Key } from '../../keys/api-key.ts'
 import { endOf, type Session } from '../../page/sessions.ts'
 import { type } from '../../values/shape.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 
 const named = type({ id: 'string', name: 'string' })
@@ -38,7 +38,7 @@ export const sessionResponse = type({
 
 export const endedSessionResponse = type({ id: 'string', ended: 'true' }).configure({ title: 'EndedSession' })
 
-type Names = Pick<AdminContext, 'orm'> & { registry: { organizations: ReadonlyMap<string, Readonly<Organization>> } }
+type Names = Needs<'orm'> & { registry: { organizations: ReadonlyMap<string, Readonly<Organization>> } }
 
 /** Who a key acts for, and the session that uses it. */
 export async function showIdentity(

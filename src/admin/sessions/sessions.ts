@@ -9,8 +9,9 @@ import { createSignInLinks } from '../../page/sign-in-links.ts'
 import { pageUrlFor } from '../../settings/addresses.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, uuidShape } from '../../values/shapes.ts'
-import type { AdminContext } from '../operation/context.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import type { ChangeContext } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { findKey, findOrganization, notFound, organizationInput, timeOf } from '../operation/references.ts'
 import { endSession } from './begin-session.ts'
 import { showSession } from './session-response.ts'
@@ -25,8 +26,14 @@ export const sessionOperations = {
   'sessions.end': operation(endInput, end, { mutates: true }),
 }
 
+/** What finding the sessions and links needs, with a page in this process or without. */
+type PageContext = Needs<'config' | 'database' | 'orm' | 'writer' | 'registry' | 'page' | 'now'>
+
 /** A link is as good as its key, so only who can open the local socket or has the settings of a node gets one. */
-async function createLink(context: OperationContext, { organization, key, read_only }: typeof linkInput.infer) {
+async function createLink(
+  context: PageContext & Needs<'actor'>,
+  { organization, key, read_only }: typeof linkInput.infer,
+) {
   const page = pageOf(context)
   if (context.actor.kind === 'key')
     throw new Fault('forbidden', 'Links are made on a machine with the settings of the server')
@@ -42,7 +49,11 @@ async function createLink(context: OperationContext, { organization, key, read_o
 }
 
 /** The management key that was named, or the only one in use that may write. */
-function chooseKey({ registry, now }: AdminContext, organization: string | undefined, reference: string | undefined) {
+function chooseKey(
+  { registry, now }: Needs<'registry' | 'now'>,
+  organization: string | undefined,
+  reference: string | undefined,
+) {
   const { id: organizationId } = findOrganization(registry, organization)
   if (reference !== undefined) {
     const key = findKey(registry, reference, organizationId)
@@ -69,7 +80,7 @@ function chooseKey({ registry, now }: AdminContext, organization: string | undef
   throw new Fault('invalid', `There are several management keys: choose one with --key: ${names.join(', ')}`)
 }
 
-async function listSessions(context: OperationContext, { organization }: typeof listInput.infer) {
+async function listSessions(context: PageContext & Needs<'actor'>, { organization }: typeof listInput.infer) {
   const { id } = findOrganization(context.registry, organization)
   const { actor } = context
   const currentId = actor.kind === 'key' ? actor.sessionId : undefined
@@ -79,7 +90,7 @@ async function listSessions(context: OperationContext, { organization }: typeof 
   return { data: shown.toSorted((one, other) => (one.used_at < other.used_at ? 1 : -1)) }
 }
 
-async function end(context: OperationContext, { organization, session: id }: typeof endInput.infer) {
+async function end(context: ChangeContext & PageContext, { organization, session: id }: typeof endInput.infer) {
   const page = pageOf(context)
   const organizationId = findOrganization(context.registry, organization).id
   if (!page.sessions.list(organizationId).some(({ row }) => row.id === id)) throw notFound('session', id)
@@ -88,7 +99,7 @@ async function end(context: OperationContext, { organization, session: id }: typ
 }
 
 /** @throws Fault `conflict` where no sessions are */
-function pageOf(context: AdminContext): Pick<Page, 'links' | 'sessions'> & { url: () => string } {
+function pageOf(context: PageContext): Pick<Page, 'links' | 'sessions'> & { url: () => string } {
   const { page, config, database } = context
   if (page !== undefined) return { ...page, url: () => page.url }
   if (config.adminPage && database.kind === 'server')
@@ -98,7 +109,7 @@ function pageOf(context: AdminContext): Pick<Page, 'links' | 'sessions'> & { url
 }
 
 /** Where browsers open the page of any node. */
-function pageUrlOf({ config }: AdminContext): string {
+function pageUrlOf({ config }: Needs<'config'>): string {
   if (config.baseUrl !== undefined) return pageUrlFor(config, config.baseUrl)
   throw new Fault(
     'configuration',

@@ -6,9 +6,10 @@ import { pricesAtOnceMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { given, newColumnsOf, responseOf, showFields } from '../kinds/fields.ts'
 import { priceFields } from '../kinds/price.ts'
-import { commit } from '../operation/commit.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
 import { containsText, listPage, pageOfRows, totalCount } from '../operation/list-page.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { operation } from '../operation/operation.ts'
 import { notFound } from '../operation/references.ts'
 
 export const priceShape = type({ '+': 'reject', ...given(priceFields, 'create') })
@@ -20,7 +21,7 @@ export const priceListResponse = type({
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
-  'prices.list': operation(type({ '+': 'reject', ...listPage }), async ({ orm }, input) => {
+  'prices.list': operation(type({ '+': 'reject', ...listPage }), async ({ orm }: Needs<'orm'>, input) => {
     const fits = containsText(input.contains)
     const rows = (await listPrices(orm)).filter(({ model }) => fits(model))
     const { page, ...total } = pageOfRows(rows, input)
@@ -31,7 +32,7 @@ export const priceOperations = {
   'prices.remove': operation(oneInput, removePrice, { mutates: true }),
 }
 
-async function setPrices(context: OperationContext, { prices }: typeof importInput.infer) {
+async function setPrices(context: ChangeContext, { prices }: typeof importInput.infer) {
   const models = prices.map(({ model }) => model)
   const known = new Map((await findPrices(context.orm, models)).map((row) => [row.model, row]))
   const rows = await mapInSlices(prices, (price): Price => {
@@ -54,7 +55,7 @@ export function draftPrice(input: typeof priceShape.infer, now: number): Price {
   return { ...columns, updatedAt: now, deletedAt: null, managedBy: null }
 }
 
-async function removePrice(context: OperationContext, { model }: typeof oneInput.infer) {
+async function removePrice(context: ChangeContext, { model }: typeof oneInput.infer) {
   const known = (await listPrices(context.orm)).find((row) => row.model === model)
   if (known === undefined) throw notFound('price', model)
   await commit(context, [deletePrice(context.orm, model, context.now())], [{ kind: 'price', id: model }])

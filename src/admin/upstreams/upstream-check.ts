@@ -7,10 +7,13 @@ import { createCredentials } from '../../inference/upstream/credentials.ts'
 import type { Upstream } from '../../inference/upstream/targets.ts'
 import { upstreamCheckMillisecondsMax } from '../../limits.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
-import type { AdminContext } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 
 /** Requests the models of an upstream, as an inference request would. */
-export async function checkUpstream(context: AdminContext, upstream: Upstream) {
+export async function checkUpstream(
+  context: Needs<'config' | 'inEffect' | 'orm' | 'outbound' | 'monotonic' | 'log'>,
+  upstream: Upstream,
+) {
   const startedAt = performance.now()
   const report = (answer: { ok: boolean; models: number | null; problem: string | null }) => ({
     name: upstream.name,

@@ -12,9 +12,9 @@ import { checkCertificates } from '../issuers/issuer-input.ts'
 import { columnsOf, newColumnsOf, showFields } from '../kinds/fields.ts'
 import { upstreamFields } from '../kinds/upstream.ts'
 import { withoutSlash } from '../kinds/upstream-shapes.ts'
-import { commit } from '../operation/commit.ts'
-import type { AdminContext } from '../operation/context.ts'
-import { type OperationContext, operation } from '../operation/operation.ts'
+import { type ChangeContext, commit } from '../operation/commit.ts'
+import type { Needs } from '../operation/context.ts'
+import { operation } from '../operation/operation.ts'
 import { checkChanges, notFound } from '../operation/references.ts'
 import { checkUpstream } from './upstream-check.ts'
 import { addInput, checkInput, exchangeColumn, oneInput, updateInput } from './upstream-input.ts'
@@ -22,10 +22,10 @@ import type { upstreamResponse } from './upstream-response.ts'
 
 export const upstreamOperations = {
   'upstreams.add': operation(addInput, addUpstream, { mutates: true }),
-  'upstreams.list': operation(type({ '+': 'reject' }), async (context) => ({
+  'upstreams.list': operation(type({ '+': 'reject' }), async (context: Needs<'inEffect' | 'registry'>) => ({
     data: context.registry.upstreamsInOrder.map((row) => showUpstream(context, row)),
   })),
-  'upstreams.show': operation(oneInput, async (context, { upstream }) =>
+  'upstreams.show': operation(oneInput, async (context: Needs<'inEffect' | 'registry'>, { upstream }) =>
     showUpstream(context, findAny(context, upstream)),
   ),
   'upstreams.update': operation(updateInput, changeUpstream, { mutates: true }),
@@ -33,7 +33,7 @@ export const upstreamOperations = {
   'upstreams.check': operation(checkInput, checkUpstreams),
 }
 
-async function changeUpstream(context: OperationContext, input: typeof updateInput.infer) {
+async function changeUpstream(context: ChangeContext & Needs<'config' | 'inEffect'>, input: typeof updateInput.infer) {
   checkChanges(input, ['upstream'])
   const upstream = find(context, input.upstream)
   if (input.name !== undefined) checkName(context, input.name, upstream.id)
@@ -49,19 +49,22 @@ async function changeUpstream(context: OperationContext, input: typeof updateInp
   return showUpstream(context, find(context, upstream.id))
 }
 
-async function removeUpstream(context: OperationContext, input: typeof oneInput.infer) {
+async function removeUpstream(context: ChangeContext, input: typeof oneInput.infer) {
   const { id } = find(context, input.upstream)
   const change = { deletedAt: context.now(), updatedAt: context.now(), credentialEncrypted: null }
   await commit(context, [updateUpstream(context.orm, id, change)], [{ kind: 'upstream', id }])
   return { id, deleted: true }
 }
 
-async function checkUpstreams(context: OperationContext, { upstream }: typeof checkInput.infer) {
+async function checkUpstreams(
+  context: Needs<'config' | 'inEffect' | 'orm' | 'registry' | 'outbound' | 'monotonic' | 'log'>,
+  { upstream }: typeof checkInput.infer,
+) {
   const checked = upstream === undefined ? context.registry.upstreamsInOrder : [findAny(context, upstream)]
   return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
 }
 
-async function addUpstream(context: OperationContext, input: typeof addInput.infer) {
+async function addUpstream(context: ChangeContext & Needs<'config' | 'inEffect'>, input: typeof addInput.infer) {
   checkName(context, input.name)
   if (typeof input.ca_pem === 'string') checkCertificates(input.ca_pem)
   const draft = draftUpstream(input, context.now())
@@ -89,33 +92,37 @@ export function draftUpstream(input: typeof addInput.infer, now: number): Upstre
 }
 
 /** The sealed credential, if the input names one; null removes it. */
-export async function credentialColumn(context: AdminContext, id: string, credential: string | null | undefined) {
+export async function credentialColumn(
+  context: Needs<'config' | 'orm'>,
+  id: string,
+  credential: string | null | undefined,
+) {
   if (credential === undefined) return {}
   if (credential === null) return { credentialEncrypted: null }
   const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
   return { credentialEncrypted: await sealCredential(masterKey, id, credential) }
 }
 
-function findAny({ registry }: AdminContext, reference: string): Upstream {
+function findAny({ registry }: Needs<'registry'>, reference: string): Upstream {
   const found = registry.upstreamsInOrder.find(({ id, name }) => id === reference || name === reference)
   if (found === undefined) throw notFound('upstream', reference)
   return found
 }
 
 /** An upstream that was added. Only these can be changed. */
-function find(context: AdminContext, reference: string): Upstream {
+function find(context: Needs<'registry'>, reference: string): Upstream {
   if (reference === configuredUpstreamName)
     throw new Fault('invalid', 'The upstream "configured" comes from LATCHKEY_UPSTREAM_URL: change it there')
   return findAny(context, reference)
 }
 
-function checkName({ registry }: AdminContext, name: string, exceptId?: string): void {
+function checkName({ registry }: Needs<'registry'>, name: string, exceptId?: string): void {
   const isTaken = registry.upstreamsInOrder.some((row) => row.name === name && row.id !== exceptId)
   if (name === configuredUpstreamName || isTaken)
     throw new Fault('conflict', `An upstream named ${JSON.stringify(name)} already exists; choose another name`)
 }
 
-function showUpstream({ inEffect }: AdminContext, row: Upstream): typeof upstreamResponse.infer {
+function showUpstream({ inEffect }: Needs<'inEffect'>, row: Upstream): typeof upstreamResponse.infer {
   const isConfigured = row.id === configuredUpstreamName
   const derived = {
     has_credential: isConfigured
