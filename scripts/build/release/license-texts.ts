@@ -1,24 +1,12 @@
 // The license texts of everything inside a program, as one text. Packages bring their own; for others, the standard text
 // of their license is used.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createRequire } from 'node:module'
 import type { Component } from './cyclonedx.ts'
 
-const files: Readonly<Record<string, string>> = {
-  'Apache-2.0': 'apache-2.0.txt',
-  'BSD-3-Clause': 'bsd-3-clause.txt',
-  ISC: 'isc.txt',
-  'LGPL-2.0-or-later': 'lgpl-2.0.txt',
-  'LGPL-2.1-or-later': 'lgpl-2.1.txt',
-  MIT: 'mit.txt',
-  Zlib: 'zlib.txt',
-}
+type Standard = { licenseText: string }
 
-const notes: Readonly<Record<string, string>> = {
-  'BSD-2-Clause': 'The text of BSD-3-Clause without its third condition.',
-  'Unicode-3.0': 'https://www.unicode.org/license.txt',
-  blessing: 'SQLite is in the public domain: https://sqlite.org/copyright.html',
-}
+/** Their standard texts name the owner of one copyright. Each component names its own. */
+const withCopyright = ['BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT', 'Zlib']
 
 const rule = '='.repeat(100)
 
@@ -54,11 +42,10 @@ const relinking = `JavaScriptCore and tinycc are under the LGPL. The source of t
 https://github.com/oven-sh/bun and https://github.com/oven-sh/WebKit; you may change them and build the program again with
 the changed runtime.`
 
+/** @throws if SPDX lists no such license */
 function standardText(license: string): string {
-  const [file, note] = [files[license], notes[license]]
-  if (file !== undefined) return readFileSync(join(import.meta.dirname, 'licenses', file), 'utf8').trim()
-  if (note !== undefined) return note
-  throw new Error(`${license} has no text: add it to scripts/build/release/licenses`)
+  const { licenseText } = createRequire(import.meta.url)(`spdx-license-list/licenses/${license}.json`) as Standard
+  return (withCopyright.includes(license) ? licenseText.replaceAll(/^copyright \(c\).*\n+/gim, '') : licenseText).trim()
 }
 
 function section(heading: string, text: string): string {

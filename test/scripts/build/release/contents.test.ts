@@ -79,6 +79,8 @@ test('the license texts have a section for each component, and each standard tex
   const referred = [...contents.licenses.matchAll(/^The text of (\S+) is below\.$/gm)].map(([, license]) => license)
   expect(referred.length).toBeGreaterThan(0)
   for (const license of referred) expect(contents.licenses).toContain(`\nThe text of ${license}\n`)
+  // Each component names its own copyright.
+  expect(contents.licenses).not.toMatch(/<year>|<owner>|Internet Systems Consortium/)
 })
 
 test('the portable files are the same in every build, without packages, and their bill of materials is valid', async () => {
