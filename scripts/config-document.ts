@@ -1,5 +1,6 @@
 // `latchkey config export`, `schema`, `plan` and `apply`: the configuration as one document.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { kinds } from '../src/admin/kinds/kinds.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
 import { socketBodyBytesMax } from '../src/limits.ts'
@@ -22,10 +23,11 @@ function exportCommand(): Command {
   const made = command('export', 'Print the configuration as a document, without secrets', [
     'config export > latchkey.yaml',
     'config export --document-owner platform',
+    'config export --only presets > presets.yaml',
     'config export --json',
   ])
     .option('--document-owner <owner>', 'only what was made from documents of this owner')
-    .option('--only <collections...>', 'only these collections, such as issuers policies')
+    .addOption(new Option('--only <collections...>', `only these collections: ${kinds.join(', ')}`).choices(kinds))
     .option('--all', 'everything (the default)')
   return operationCommand(
     inOrganization(made),

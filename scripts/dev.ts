@@ -121,7 +121,7 @@ TOKEN=$(echo "$ANSWER" | sed -n 's/.*"access_token":"\\([^"]*\\)".*/\\1/p')
 curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello from a workload"}]}'; echo
 
 # 4. Create a preset from a request, which callers then name: model, settings and system prompt
-echo '{"model":"${model}","temperature":0.2,"messages":[{"role":"system","content":"Answer in two sentences."}]}' | ${programName()} presets import - --as brief --database-url 'file:${database}'
+echo '{"model":"${model}","temperature":0.2,"messages":[{"role":"system","content":"Answer in two sentences."}]}' | ${programName()} presets save brief - --database-url 'file:${database}'
 curl -s '${base_url}/chat/completions' -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"model":"@preset/brief","messages":[{"role":"user","content":"Hello by name"}]}'; echo
 
 # 5. See the usage, over the local socket or with the command

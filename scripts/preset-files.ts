@@ -1,8 +1,9 @@
-// Presets as files: `latchkey presets import` and `export`, which send a large file in parts.
+// `latchkey presets import` and `export`, the format of presets before they were part of configuration documents. They work for one more
+// release, with a note, and no help shows them. Then this file goes, and `presets.import` and `presets.export` with it.
 import { type Command, Option } from 'commander'
 import type { OperationName, OperationResponse } from '../src/admin/operations.ts'
 import { Fault } from '../src/fault.ts'
-import { presetBodyBytesMax, presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
+import { presetFileBytesMax, presetsAtOnceCharactersMax, presetsAtOnceMax } from '../src/limits.ts'
 import { dialects } from '../src/presets/preset.ts'
 import { type CommandInput, callOperation } from './shared/call-operation.ts'
 import {
@@ -14,30 +15,14 @@ import {
   readConfig,
   withSettings,
 } from './shared/command-line.ts'
-import { readJsonFile, readTextFile } from './shared/input-files.ts'
-import { forceOption, inOrganization, warnOf } from './shared/operation-command.ts'
+import { readJsonFile } from './shared/input-files.ts'
+import { forceOption, warnOf } from './shared/operation-command.ts'
+import { inWorkspace, inWorkspaceOf, readBodyFile } from './shared/preset-input.ts'
 import { drawImported, stateAndKept } from './shared/preset-views.ts'
 
-export function inWorkspace(made: Command): Command {
-  return inOrganization(made).option('--workspace <workspace>', 'workspace, by name or id (default: default)')
-}
-
-export function inWorkspaceOf({ options }: Arguments) {
-  return { organization: options.organization, workspace: options.workspace }
-}
-
-/** As text, since its numbers may be larger than ours. */
-export function readBodyFile(path: string): string {
-  const text = readTextFile(path, presetBodyBytesMax)
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch (error) {
-    throw new Fault('usage', `${JSON.stringify(path)} cannot be read as JSON: ${(error as Error).message}`)
-  }
-  if (typeof body === 'object' && body !== null && 'presets' in body)
-    throw new Fault('usage', `${JSON.stringify(path)} is a list of presets, not a request body; remove --as`)
-  return text
+/** After what the command did, so that an error stays the only line on standard error. */
+function noteFormer(former: string, current: string): void {
+  warnOf({ warnings: [`the next release no longer has presets ${former}: use ${current}`] })
 }
 
 export function importPresetsCommand(): Command {
@@ -64,10 +49,12 @@ export function importPresetsCommand(): Command {
     if (preset === undefined) {
       const data = await importAll(given, readPresets(file))
       print(json === true ? JSON.stringify({ data }, null, 2) : drawImported(data))
+      noteFormer('import', 'config apply, with "latchkey": 1 added to the file')
       return
     }
     const saved = await call(given, 'presets.save', { preset, dialect, body: readBodyFile(file) })
     print(json === true ? JSON.stringify(saved, null, 2) : stateAndKept(saved))
+    noteFormer('import --as', 'presets save')
   })
 }
 
@@ -161,5 +148,6 @@ export function exportPresetsCommand(): Command {
       if (after === undefined) break
     }
     print(JSON.stringify({ presets }, null, 2))
+    noteFormer('export', 'config export --only presets')
   })
 }

@@ -2,14 +2,26 @@
 import { type Command, Option } from 'commander'
 import { Fault } from '../src/fault.ts'
 import { targets } from '../src/presets/apply.ts'
-import { exportPresetsCommand, importPresetsCommand, inWorkspace, inWorkspaceOf, readBodyFile } from './preset-files.ts'
+import { dialects } from '../src/presets/preset.ts'
+import { exportPresetsCommand, importPresetsCommand } from './preset-files.ts'
 import { type Arguments, command, group, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { removable, wholeNumber } from './shared/option-values.ts'
-import { drawDiff, drawList, drawVersions, pretty, show, showVersion, state } from './shared/preset-views.ts'
+import { inWorkspace, inWorkspaceOf, readBodyFile } from './shared/preset-input.ts'
+import {
+  drawDiff,
+  drawList,
+  drawVersions,
+  pretty,
+  show,
+  showVersion,
+  state,
+  stateAndKept,
+} from './shared/preset-views.ts'
 
 export function presetsCommand(): Command {
-  return group('presets', 'Named, versioned request settings, which callers use by name', [
+  const commands = [
+    saveCommand(),
     listCommand(),
     showCommand(),
     versionsCommand(),
@@ -20,9 +32,24 @@ export function presetsCommand(): Command {
     onOne('enable', 'Make a disabled preset available again', 'presets.update', { status: 'active' }),
     onOne('archive', 'Archive a preset; its slug stays reserved', 'presets.archive'),
     onOne('restore', 'Make an archived preset available again', 'presets.restore'),
-    importPresetsCommand(),
-    exportPresetsCommand(),
+  ]
+  const about = 'Named, versioned request settings, which callers use by name'
+  return group('presets', about, commands, [importPresetsCommand(), exportPresetsCommand()])
+}
+
+function saveCommand(): Command {
+  const made = command('save <preset> <file>', 'Save the body of a request as the next version of a preset', [
+    'presets save support body.json',
+    'presets save support messages.json --dialect messages',
   ])
+    .addOption(new Option('--dialect <kind>', 'format of the body').choices([...dialects]).default('chat'))
+    .addHelpText('after', '\nTo keep presets in a repository, see config export --only presets and config apply.')
+  return operationCommand(
+    inWorkspace(made),
+    'presets.save',
+    (given) => ({ ...oneOf(given), dialect: given.options.dialect, body: readBodyFile(given.words[1] ?? '') }),
+    stateAndKept,
+  )
 }
 
 function listCommand(): Command {

@@ -1,5 +1,5 @@
 // What all commands share: settings as flags, parsed arguments, and running a program. Each command has its own file.
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Help, InvalidArgumentError, Option } from 'commander'
 import { Fault } from '../../src/fault.ts'
 import { standardError } from '../../src/observe/line-sink.ts'
 import { createLog } from '../../src/observe/log.ts'
@@ -13,11 +13,18 @@ import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.
 export type Options = Record<string, string | boolean | undefined>
 export type Arguments = { words: string[]; options: Options }
 
-/** A group of commands, e.g. `latchkey keys …`. */
-export function group(name: string, description: string, commands: Command[]): Command {
+/** A group of commands, e.g. `latchkey keys …`. No help shows those that are `former`. */
+export function group(name: string, description: string, commands: Command[], former: Command[] = []): Command {
   const made = withSettingsBefore(new Command(name).description(description))
   for (const command of commands) made.addCommand(command)
+  for (const command of former) made.addCommand(command, { hidden: true })
   return made
+}
+
+/** The commands of a group without its former ones. */
+export function shownIn(made: Command): Command[] {
+  const shown = new Help().visibleCommands(made)
+  return made.commands.filter((command) => shown.includes(command))
 }
 
 /** Creates a command that takes settings and `--json`. The example lines end its help. */

@@ -1,4 +1,5 @@
 // How many entries a document has, counted before it is parsed: parsing 100,000 takes a minute, only to be refused.
+import { entriesMaxOf, kinds } from '../../src/admin/kinds/kinds.ts'
 import { Fault } from '../../src/fault.ts'
 import { inputEntriesMax } from '../../src/limits.ts'
 
@@ -20,7 +21,7 @@ export function rejectLongText(path: string, text: string): void {
     if (collection === undefined || item === undefined) continue
     indent ??= item
     if (item === indent) count++
-    if (count > inputEntriesMax)
+    if (count > entriesMaxIn(collection))
       throw new Fault('usage', `${JSON.stringify(path)} has ${tooMany(collection)}; ${smaller}`)
   }
 }
@@ -29,10 +30,16 @@ export function rejectLongText(path: string, text: string): void {
 export function describeLong(document: Readonly<Record<string, unknown>>): string | undefined {
   const long = Object.keys(document).find((kind) => {
     const entries = document[kind]
-    return Array.isArray(entries) && entries.length > inputEntriesMax
+    return Array.isArray(entries) && entries.length > entriesMaxIn(kind)
   })
   return long === undefined ? undefined : `This document has ${tooMany(long)}: ${smaller}`
 }
 
 const tooMany = (collection: string) =>
-  `more than ${inputEntriesMax.toLocaleString('en-US')} ${collection}, the most that config plan takes`
+  `more than ${entriesMaxIn(collection).toLocaleString('en-US')} ${collection}, the most that config plan takes`
+
+/** A list of another name is refused after it is parsed. */
+function entriesMaxIn(collection: string): number {
+  const kind = kinds.find((each) => each === collection)
+  return kind === undefined ? inputEntriesMax : entriesMaxOf(kind)
+}

@@ -3,6 +3,7 @@ import type { Command, Option } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { topics } from '../../src/manual/topics.ts'
 import { settings } from '../../src/settings/settings.ts'
+import { shownIn } from './command-line.ts'
 
 /** Returns the page, without a date: equal programs have equal pages. */
 export function writeManPage(program: Command): string {
@@ -39,8 +40,8 @@ export function writeManPage(program: Command): string {
 
 function describe(command: Command): string[] {
   if (command.commands.length > 0 && command.registeredArguments.length === 0 && isGroup(command))
-    return command.commands.flatMap(describe)
-  const children = command.commands.flatMap(describe)
+    return shownIn(command).flatMap(describe)
+  const children = shownIn(command).flatMap(describe)
   const shown = command.options.filter(({ hidden, long }) => !hidden && !['--json', '--config'].includes(long ?? ''))
   return [
     `.SS ${quoted(pathOf(command))}`,

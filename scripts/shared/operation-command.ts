@@ -61,7 +61,7 @@ export function operationCommand<Name extends OperationName>(
 const editing: readonly string[] = [
   ...['issuers.update', 'issuers.delete', 'keys.update', 'keys.disable', 'keys.enable', 'keys.delete'],
   ...['policies.update', 'policies.pause', 'policies.resume', 'policies.delete', 'presets.update', 'presets.archive'],
-  ...['presets.restore', 'upstreams.update', 'upstreams.remove', 'prices.set', 'prices.remove'],
+  ...['presets.save', 'presets.restore', 'upstreams.update', 'upstreams.remove', 'prices.set', 'prices.remove'],
 ]
 export const forceOption = ['--force', 'change it even if a configuration document locks it'] as const
 

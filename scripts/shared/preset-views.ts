@@ -54,7 +54,7 @@ export function drawList({ data, total_count }: OperationResponse<'presets.list'
       ['MANAGED BY', (row) => row.managed_by],
       ['LAST USED (UTC)', (row) => moment(row.last_used_at ?? null)],
     ],
-    'No presets. To create one: latchkey presets import body.json --as my-preset',
+    'No presets. To create one: latchkey presets save my-preset body.json',
   )
   return withRest(drawn, data.length, total_count, options)
 }

@@ -1,6 +1,7 @@
 // What may follow on a command line: commands, options, choices, or the kind of thing that is named there.
 import type { Argument, Command, Option } from 'commander'
 import { flagOf, settings } from '../../src/settings/settings.ts'
+import { shownIn } from './command-line.ts'
 
 /** Things that have names in a database. */
 export const namedKinds = ['key', 'policy', 'issuer', 'preset', 'upstream', 'organization', 'workspace'] as const
@@ -17,11 +18,11 @@ const settingFlags = new Set<string>(settings.map(({ env }) => `--${flagOf(env)}
  * included: the caller filters.
  */
 export function suggest(program: Command, words: readonly string[], topics: readonly string[] = []): Suggestions {
-  const { command, index, option } = walk(program, words.slice(0, -1))
+  const { command, index, option, isRepeated } = walk(program, words.slice(0, -1))
   const last = words.at(-1) ?? ''
-  if (option !== undefined) return suggestValue(option, option.argChoices)
+  if (option !== undefined && !(isRepeated && last.startsWith('-'))) return suggestValue(option, option.argChoices)
   if (last.startsWith('-')) return { words: command.options.filter(({ hidden }) => !hidden).map(toSuggestion) }
-  const commands = command.commands.map((child) => ({ value: child.name(), description: child.description() }))
+  const commands = shownIn(command).map((child) => ({ value: child.name(), description: child.description() }))
   if (command.name() === 'help' && index === 0)
     return {
       words: [...topLevel(program), ...topics.map((value) => ({ value, description: 'a topic of the manual' }))],
@@ -35,14 +36,20 @@ type Place = {
   command: Command /** How many arguments precede. */
   index: number /** The option whose value follows. */
   option?: Option
+  /** The option has a value already, and takes more. */
+  isRepeated?: true
 }
 
 function walk(program: Command, before: readonly string[]): Place {
   let place: Place = { command: program, index: 0 }
   for (const word of before) {
-    if (place.option !== undefined) place = { ...place, option: undefined }
-    else if (word.startsWith('-')) place = { ...place, option: optionWithValue(place.command, word) }
-    else {
+    const { option, isRepeated } = place
+    if (option?.variadic === true && !word.startsWith('-')) place = { ...place, isRepeated: true }
+    else if (option !== undefined && isRepeated !== true) place = { ...place, option: undefined }
+    else if (word.startsWith('-')) {
+      const { command, index } = place
+      place = { command, index, option: optionWithValue(command, word) }
+    } else {
       const child = place.index === 0 ? place.command.commands.find((each) => each.name() === word) : undefined
       place = child === undefined ? { ...place, index: place.index + 1 } : { command: child, index: 0 }
     }

@@ -6,9 +6,17 @@ import { hideApiKeys } from './id-text.ts'
 
 export { type } from './deferred-type.ts'
 
-/** The value as the shape returns it. @throws Fault `invalid` for a value that the shape refuses, or that is too large for any shape */
-export function checkShape<Input>(shape: (value: unknown) => Input | type.errors, value: unknown): Input {
-  checkContents(value, 1)
+/** How deep a value may be nested, and how many entries each list or object in it may have. */
+export type Bounds = { depth: number; entries: number }
+const usualBounds: Bounds = { depth: inputDepthMax, entries: inputEntriesMax }
+
+/** The value as the shape returns it. @throws Fault `invalid` for a value that the shape refuses, or that is beyond the bounds */
+export function checkShape<Input>(
+  shape: (value: unknown) => Input | type.errors,
+  value: unknown,
+  bounds: Bounds = usualBounds,
+): Input {
+  checkContents(value, bounds, 1)
   const input = shape(value)
   if (input instanceof type.errors) throw new Fault('invalid', hideApiKeys(input.summary))
   return input
@@ -18,19 +26,19 @@ export function checkShape<Input>(shape: (value: unknown) => Input | type.errors
  * libSQL truncates a text at its first NUL when it reads, so a policy would change its meaning. Too many entries are refused before the
  * shape is checked, because arktype collects a problem for each.
  */
-function checkContents(value: unknown, depth: number): void {
+function checkContents(value: unknown, bounds: Bounds, depth: number): void {
   if (typeof value === 'string' && value.includes('\0'))
     throw new Fault('invalid', 'A value has the character U+0000: remove it')
   if (typeof value !== 'object' || value === null) return
-  if (depth > inputDepthMax) throw new Fault('invalid', `The input must be nested at most ${inputDepthMax} levels deep`)
+  if (depth > bounds.depth) throw new Fault('invalid', `The input must be nested at most ${bounds.depth} levels deep`)
   // Object.values takes a microsecond for each entry of a list.
   const entries: unknown[] = Array.isArray(value) ? value : Object.values(value)
-  if (entries.length > inputEntriesMax)
+  if (entries.length > bounds.entries)
     throw new Fault(
       'invalid',
-      `A list or object of the input has ${entries.length} entries: send at most ${inputEntriesMax} entries`,
+      `A list or object of the input has ${entries.length} entries: send at most ${bounds.entries} entries`,
     )
-  for (const entry of entries) checkContents(entry, depth + 1)
+  for (const entry of entries) checkContents(entry, bounds, depth + 1)
 }
 
 export type JsonSchema = { properties?: Record<string, JsonSchema>; required?: string[]; [keyword: string]: unknown }

@@ -178,7 +178,7 @@ test('the binary does the whole main job', async () => {
 
   const preset = { model: 'echo', messages: [{ role: 'system', content: 'Be brief' }] }
   writeFileSync(join(cwd, 'body.json'), JSON.stringify(preset))
-  for (const _ of [1, 2]) await json('presets', 'import', 'body.json', '--as', 'brief')
+  for (const _ of [1, 2]) await json('presets', 'save', 'brief', 'body.json')
   expect((await run(['presets', 'diff', 'brief@1', 'brief@2'])).stdout).toContain('are identical')
   rmSync(join(cwd, 'body.json'))
 

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
+import { shownIn } from '../../scripts/shared/command-line.ts'
 import { renderMarkdown } from '../../scripts/shared/markdown.ts'
 import { oauthErrorOf, reasonNames, stepNames, stepOf } from '../../src/federation/subject-token/refusal.ts'
 import { topics } from '../../src/manual/topics.ts'
@@ -94,7 +95,7 @@ describe('the manual', () => {
     )
     const groups = await findCommands()
     const names = groups.flatMap((made) => {
-      const subcommands = made.commands.map((child) => `${made.name()} ${child.name()}`)
+      const subcommands = shownIn(made).map((child) => `${made.name()} ${child.name()}`)
       return subcommands.length > 0 && !listed.includes(made.name()) ? subcommands : [made.name(), ...subcommands]
     })
     expect(listed.toSorted()).toEqual(names.toSorted())

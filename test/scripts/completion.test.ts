@@ -47,6 +47,14 @@ describe('the program suggests', () => {
     ],
     [['help', 'mon'], ['monitoring']],
     [
+      ['config', 'export', '--only', 'p'],
+      ['policies', 'presets', 'prices'],
+    ],
+    [['config', 'export', '--only', 'issuers', 'k'], ['keys']],
+    [['config', 'export', '--only', 'issuers', 'keys', '--js'], ['--json']],
+    [['presets', 'im'], []],
+    [['presets', 'ex'], []],
+    [
       ['keys', 'show', 'app'],
       ['app-one', 'app-two'],
     ],

@@ -363,6 +363,19 @@ test('a document with more entries than a plan takes is refused before it is par
   const keys = Array.from({ length: 5_001 }, () => ({}))
   expect(describeLong({ latchkey: 1, keys })).toContain('more than 5,000 keys')
   expect(describeLong({ latchkey: 1, keys: keys.slice(1) })).toBeUndefined()
+})
+
+test('an export has the collections that are named, and says which there are', async () => {
   const { stdout } = await commands.run('config', 'export', '--json', '--only', 'issuers')
   expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['latchkey', 'organization', 'issuers'])
+  expect(await commands.failure('config', 'export', '--only', 'issuers', 'things')).toMatchObject({
+    code: 2,
+    error: {
+      message:
+        '"things" is not a valid value for --only: use issuers, keys, policies, presets, upstreams or prices; see: latchkey config export --help',
+    },
+  })
+  const help = (await commands.run('config', 'export', '--help')).stdout.replaceAll(/\s+/g, ' ')
+  expect(help).toContain('only these collections: issuers, keys, policies, presets, upstreams, prices')
+  expect((await commands.run('presets', '--help')).stdout).not.toMatch(/^ +(import|export)/m)
 })

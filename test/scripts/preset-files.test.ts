@@ -1,15 +1,29 @@
-// Files of presets that are large or wrong: they are taken apart, and refused before anything is saved.
+// Former files of presets, for one more release: they are imported and exported as before, with a note. Large ones are taken apart, and
+// wrong ones refused before anything is saved.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { presetsAtOnceMax, presetsMax } from '../../src/limits.ts'
+import type { Preset } from '../../src/presets/drafts.ts'
 import type { Server } from '../../src/server/server.ts'
-import { createCommandRunner } from '../support/command-runner.ts'
+import { createCommandRunner, type JsonObject } from '../support/command-runner.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 
 const folder = temporaryFolder()
 const { env, run, json, failure } = createCommandRunner(folder.path)
 let server: Server
+/** What a former command prints as JSON. It says on standard error what to use instead. */
+async function former(...args: string[]): Promise<JsonObject> {
+  const { code, stdout, stderr } = await run('presets', ...args, '--json')
+  expect({ args, code, stderr }).toEqual({
+    ...{ args, code: 0 },
+    stderr: expect.stringMatching(
+      /^Warning: the next release no longer has presets (import|export)[^\n]*: use [^\n]+\n$/,
+    ),
+  })
+  return JSON.parse(stdout) as JsonObject
+}
 const write = (name: string, text: string | Uint8Array) => writeFileSync(join(folder.path, name), text)
 beforeAll(async () => {
   await json('init')
@@ -30,21 +44,84 @@ test('of more presets than one operation takes, all are there, and come out agai
     config: { model: 'm', stop: 'x'.repeat(index < 40 ? 200_000 : 10) },
   }))
   write('many.json', JSON.stringify({ presets }))
-  const { data } = (await json('presets', 'import', 'many.json')) as { data: { outcome: string }[] }
+  const { data } = (await former('import', 'many.json')) as { data: { outcome: string }[] }
   expect(data.map(({ outcome }) => outcome)).toEqual(presets.map(() => 'created'))
-  expect(await json('presets', 'export')).toEqual({ presets })
+  expect(await former('export')).toEqual({ presets })
 })
 
-test('of more presets than a workspace holds makes none of them', async () => {
-  const presets = Array.from({ length: 10_001 }, (_, index) => ({ slug: `full${index}`, config: { model: 'm' } }))
+test('of more presets than a workspace holds makes none of them, counting those of earlier parts', async () => {
+  const { id } = (await server.runByName('workspaces.create', { name: 'full' })) as { id: string }
+  const { presetsOf } = server.context.registry
+  const there = { slug: 'there' } as Preset
+  presetsOf.set(id, new Map(Array.from({ length: presetsMax - presetsAtOnceMax }, (_, index) => [`p${index}`, there])))
+  const presets = Array.from({ length: presetsAtOnceMax + 1 }, (_, index) => ({ slug: `full${index}`, config: {} }))
   write('full.json', JSON.stringify({ presets }))
-  const before = await json('presets', 'list')
-  expect(await failure('presets', 'import', 'full.json')).toMatchObject({
+  expect(await failure('presets', 'import', 'full.json', '--workspace', 'full')).toMatchObject({
     code: 2,
     error: { message: 'A workspace holds at most 10000 presets' },
   })
-  expect(await json('presets', 'list')).toEqual(before)
-}, 60_000)
+  expect(presetsOf.get(id)?.size).toBe(presetsMax - presetsAtOnceMax)
+  presetsOf.delete(id)
+})
+
+test('that was exported changes nothing when it is imported, and makes the same elsewhere', async () => {
+  write('body.json', JSON.stringify({ model: 'm', messages: [{ role: 'system', content: 'Be brief' }] }))
+  expect(await former('import', 'body.json', '--as', 'support')).toMatchObject({ slug: 'support' })
+  const exported = await former('export', 'support')
+  expect(exported).toEqual({
+    presets: [
+      {
+        ...{ slug: 'support', name: 'support', description: null, status: 'active' },
+        ...{ system_prompt: 'Be brief', config: { model: 'm' } },
+      },
+    ],
+  })
+  write('presets.json', JSON.stringify(exported))
+  expect(await former('import', 'presets.json')).toEqual({
+    data: [{ slug: 'support', version: 1, outcome: 'unchanged' }],
+  })
+  await json('workspaces', 'create', 'elsewhere')
+  expect(await former('import', 'presets.json', '--workspace', 'elsewhere')).toEqual({
+    data: [{ slug: 'support', version: 1, outcome: 'created' }],
+  })
+  expect(await former('export', '--workspace', 'elsewhere')).toEqual(exported)
+})
+
+test('updates what differs, and leaves what it does not say', async () => {
+  await json('presets', 'update', 'support', '--name', 'Desk')
+  write('one.json', '[{"slug":"support","description":"d","config":{"seed":1}}]')
+  expect(await former('import', 'one.json')).toEqual({
+    data: [{ slug: 'support', version: 2, outcome: 'changed' }],
+  })
+  expect(await json('presets', 'show', 'support')).toMatchObject({
+    ...{ name: 'Desk', description: 'd' },
+    designated_version: { version: 2, config: { seed: 1 }, system_prompt: null },
+  })
+})
+
+test('becomes a document with one line more, which then changes nothing', async () => {
+  const { presets } = await former('export', 'support')
+  write('document.json', JSON.stringify({ latchkey: 1, presets }))
+  expect(await json('config', 'plan', 'document.json')).toMatchObject({ changes: [] })
+  write('document.json', JSON.stringify({ presets }))
+  expect(await failure('config', 'plan', 'document.json')).toMatchObject({
+    code: 2,
+    error: { message: 'document.latchkey must be 1 (was missing)' },
+  })
+})
+
+test('that is none is told apart from the body of a request', async () => {
+  expect(await failure('presets', 'import', 'body.json')).toMatchObject({
+    code: 2,
+    error: { message: expect.stringMatching(/has no list "presets"; to import a request body, add --as SLUG/) },
+  })
+  expect(await failure('presets', 'save', 'support', 'presets.json')).toMatchObject({
+    code: 2,
+    error: {
+      message: '"presets.json" is a list of presets, not a request body: use latchkey config apply for documents',
+    },
+  })
+})
 
 test.each([
   [
@@ -81,8 +158,8 @@ test('two versions that differ in every line are told apart in a sentence', asyn
     })
   write('a.json', body('a'))
   write('b.json', body('b'))
-  await json('presets', 'import', 'a.json', '--as', 'long')
-  await json('presets', 'import', 'b.json', '--as', 'long')
+  await json('presets', 'save', 'long', 'a.json')
+  await json('presets', 'save', 'long', 'b.json')
   expect((await run('presets', 'diff', 'long@1', 'long@2')).stdout).toMatch(
     /differ in too many lines to show. They differ in: system_prompt. See both with --json/,
   )

@@ -1,4 +1,4 @@
-// `latchkey presets`: making, finding, comparing and rolling back by command, and presets as files.
+// `latchkey presets`: making, finding, comparing and rolling back by command.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,8 +16,8 @@ beforeAll(async () => {
   serving = await startServing(['serve'], { cwd: folder.path, env })
   write('body.json', body)
   write('other.json', { ...body, temperature: 0.7, top_p: 0.5 })
-  await json('presets', 'import', 'body.json', '--as', 'support')
-  await json('presets', 'import', 'other.json', '--as', 'support')
+  await json('presets', 'save', 'support', 'body.json')
+  await json('presets', 'save', 'support', 'other.json')
 })
 afterAll(async () => {
   await serving.stop()
@@ -26,20 +26,20 @@ afterAll(async () => {
 
 test('the body of a request becomes the next version', async () => {
   write('messages.json', { model: 'm', max_tokens: 5, system: 'Hi', messages: [{ role: 'user', content: 'x' }] })
-  const made = await json('presets', 'import', 'messages.json', '--as', 'from-messages', '--dialect', 'messages')
+  const made = await json('presets', 'save', 'from-messages', 'messages.json', '--dialect', 'messages')
   expect(made).toMatchObject({
     slug: 'from-messages',
     designated_version: { version: 1, config: { model: 'm', max_tokens: 5 }, system_prompt: 'Hi' },
   })
   write('wrong.json', { ...body, temperature: 9, top_p: 9 })
-  expect(await failure('presets', 'import', 'wrong.json', '--as', 'support')).toEqual({
+  expect(await failure('presets', 'save', 'support', 'wrong.json')).toEqual({
     code: 2,
     error: {
       code: 'invalid',
       message: 'temperature: must be a number from 0 to 2; top_p: must be a number from 0 to 1',
     },
   })
-  expect(await failure('presets', 'import', 'body.json', '--as', 'no slug')).toMatchObject({ code: 2 })
+  expect(await failure('presets', 'save', 'no slug', 'body.json')).toMatchObject({ code: 2 })
 })
 
 describe('show', () => {
@@ -101,45 +101,15 @@ test('an older version is designated, and the list of versions says which is in 
 })
 
 test('an archived preset is listed when asked for, and restored', async () => {
-  await json('presets', 'import', 'body.json', '--as', 'old')
+  await json('presets', 'save', 'old', 'body.json')
   expect(await json('presets', 'archive', 'old')).toMatchObject({ status: 'archived' })
   expect((await run('presets', 'list')).stdout).not.toContain('old')
   expect((await run('presets', 'list', '--archived')).stdout).toMatch(/^old .*archived/m)
-  expect(await failure('presets', 'import', 'body.json', '--as', 'old')).toMatchObject({ code: 1 })
+  expect(await failure('presets', 'save', 'old', 'body.json')).toMatchObject({ code: 1 })
   expect(await json('presets', 'restore', 'old')).toMatchObject({ status: 'active' })
   expect(await json('presets', 'disable', 'old')).toMatchObject({ status: 'disabled' })
   expect(await failure('presets', 'archive', 'old')).toMatchObject({ code: 1 })
   expect(await json('presets', 'enable', 'old')).toMatchObject({ status: 'active' })
   expect(await json('presets', 'update', 'old', '--name', 'Old', '--description', 'd')).toMatchObject({ name: 'Old' })
   expect(await json('presets', 'update', 'old', '--no-description')).toMatchObject({ description: null })
-})
-
-describe('a file of presets', () => {
-  test('that was exported changes nothing when it is imported, and makes the same elsewhere', async () => {
-    const exported = await json('presets', 'export')
-    write('presets.json', exported)
-    const { data } = (await json('presets', 'import', 'presets.json')) as { data: { outcome: string }[] }
-    expect(data.length).toBeGreaterThan(1)
-    expect(new Set(data.map(({ outcome }) => outcome))).toEqual(new Set(['unchanged']))
-    await json('workspaces', 'create', 'elsewhere')
-    const there = await json('presets', 'import', 'presets.json', '--workspace', 'elsewhere')
-    expect(new Set((there.data as typeof data).map(({ outcome }) => outcome))).toEqual(new Set(['created']))
-    expect(await json('presets', 'export', '--workspace', 'elsewhere')).toEqual(exported)
-  })
-
-  test('updates what differs', async () => {
-    const [preset] = (await json('presets', 'export', 'support')).presets as { config: object }[]
-    write('one.json', { presets: [{ ...preset, name: 'Desk', config: { ...preset?.config, seed: 1 } }] })
-    expect(await json('presets', 'import', 'one.json')).toEqual({
-      data: [{ slug: 'support', version: 3, outcome: 'changed' }],
-    })
-    expect(await json('presets', 'show', 'support')).toMatchObject({ name: 'Desk', designated_version: { version: 3 } })
-  })
-
-  test('that is none is told apart from the body of a request', async () => {
-    expect(await failure('presets', 'import', 'body.json')).toMatchObject({
-      code: 2,
-      error: { message: expect.stringMatching(/has no list "presets"; to import a request body, add --as SLUG/) },
-    })
-  })
 })

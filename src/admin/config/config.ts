@@ -11,7 +11,7 @@ import { isBlocking } from '../policies/policy-lint.ts'
 import { applyChanges } from './apply.ts'
 import { collections } from './collections.ts'
 import type { planResponse } from './config-response.ts'
-import { documentShape } from './document.ts'
+import { documentBounds as bounds, documentShape } from './document.ts'
 import type { DraftContext } from './drafts.ts'
 import { type Action, actions, type Change } from './plan.ts'
 import { type OwnedDocument, type Prepared, prepare } from './prepare.ts'
@@ -51,10 +51,13 @@ const applyInput = type({
 
 export const configOperations = {
   'config.export': operation(exportInput, exportAll),
-  'config.plan': operation(planInput, async (context: DraftContext & Needs<'actor'>, { organization, ...input }) =>
-    showPlan(await prepare(context, documentsIn(input), organization, true)),
+  'config.plan': operation(
+    planInput,
+    async (context: DraftContext & Needs<'actor'>, { organization, ...input }) =>
+      showPlan(await prepare(context, documentsIn(input), organization, true)),
+    { bounds },
   ),
-  'config.apply': operation(applyInput, apply, { mutates: true }),
+  'config.apply': operation(applyInput, apply, { mutates: true, bounds }),
 }
 
 /** All of the organization, or what one owner has. Without an owner, upstreams and prices of the installation are included. */

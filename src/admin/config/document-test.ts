@@ -10,7 +10,7 @@ import { draftPolicy } from '../policies/policies.ts'
 import { checkPolicyFields } from '../policies/policy-edit.ts'
 import { isBlocking, lintAgainst } from '../policies/policy-lint.ts'
 import { describeFailure, runTests } from '../policies/policy-tests.ts'
-import { type ConfigDocument, documentShape, type EntryOf } from './document.ts'
+import { type ConfigDocument, documentBounds, documentShape, type EntryOf } from './document.ts'
 import type { FailedTests, PolicyFindings } from './review.ts'
 
 export type TestedDocument = {
@@ -29,7 +29,7 @@ const nobody = { organizationId: '', issuerId: '', keyId: '' }
  * @throws Fault `invalid` for a value that is not a document, or that names the policy which cannot be saved
  */
 export async function testDocuments(values: readonly unknown[], now: number): Promise<TestedDocument> {
-  const documents = values.map((value): ConfigDocument => checkShape(documentShape, value))
+  const documents = values.map((value): ConfigDocument => checkShape(documentShape, value, documentBounds))
   const policies = documents.flatMap(({ policies = [] }) => policies)
   const issuers = documents.flatMap(({ issuers = [] }) => issuers)
   const tested: TestedDocument = { policies: policies.length, tests: 0, findings: [], failed_tests: [], blocked: [] }

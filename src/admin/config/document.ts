@@ -1,15 +1,22 @@
 // The shape of a configuration document. Every rule of a value is that of the operation that sets it.
 
-import { type } from '../../values/shape.ts'
+import { presetBodyDepthMax } from '../../limits.ts'
+import { type Bounds, type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
 import { given } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
 import { keyFields } from '../kinds/key.ts'
-import type { Kind } from '../kinds/kinds.ts'
+import { entriesMaxOf, type Kind, kinds } from '../kinds/kinds.ts'
 import { policyFields } from '../kinds/policy.ts'
 import { presetFields } from '../kinds/preset.ts'
 import { priceFields } from '../kinds/price.ts'
 import { upstreamFields } from '../kinds/upstream.ts'
+
+/** Of an input that has documents. The deepest are settings of a preset, in an entry of a list of one of the documents of the input. */
+export const documentBounds: Bounds = {
+  depth: presetBodyDepthMax + 5,
+  entries: Math.max(...kinds.map(entriesMaxOf)),
+}
 
 export const documentShape = type({
   '+': 'reject',
@@ -17,12 +24,24 @@ export const documentShape = type({
   'organization?': referenceShape,
   'owner?': nameShape,
   'owner_locks?': type('boolean').configure({ says: 'Refuse edits by hand to what the owner has' }),
-  'issuers?': type({ '+': 'reject', ...given(issuerFields, 'entry') }).array(),
-  'keys?': type({ '+': 'reject', ...given(keyFields, 'entry') }).array(),
-  'policies?': type({ '+': 'reject', ...given(policyFields, 'entry') }).array(),
-  'presets?': type({ '+': 'reject', ...given(presetFields, 'entry') }).array(),
-  'upstreams?': type({ '+': 'reject', ...given(upstreamFields, 'entry') }).array(),
-  'prices?': type({ '+': 'reject', ...given(priceFields, 'entry') }).array(),
+  'issuers?': type({ '+': 'reject', ...given(issuerFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('issuers')),
+  'keys?': type({ '+': 'reject', ...given(keyFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('keys')),
+  'policies?': type({ '+': 'reject', ...given(policyFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('policies')),
+  'presets?': type({ '+': 'reject', ...given(presetFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('presets')),
+  'upstreams?': type({ '+': 'reject', ...given(upstreamFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('upstreams')),
+  'prices?': type({ '+': 'reject', ...given(priceFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('prices')),
 })
 export type ConfigDocument = typeof documentShape.infer
 export type EntryOf<Of extends Kind> = NonNullable<ConfigDocument[Of]>[number]

@@ -1,6 +1,6 @@
 // The saved objects of an organization as entries of a document. Secrets are never among them.
 
-import { mapInSlices } from '../../../db/read/pace.ts'
+import { createPace, mapInSlices } from '../../../db/read/pace.ts'
 import type { ApiKey, Issuer, Policy, Price, Upstream } from '../../../db/schema/schema.ts'
 import { listApiKeys } from '../../../db/tables/api-keys.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
@@ -73,12 +73,14 @@ export async function readPresets(
   organizationId: string,
 ): Promise<Saved[]> {
   const read: Saved[] = []
+  const pace = createPace()
   for (const { id, name } of await listWorkspaces(orm, organizationId)) {
     const active = [...(registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')
     for (const preset of active) {
       const version = await presets.versionOf(preset)
       if (version === undefined) throw new Error(`Preset ${preset.id} lacks its designated version`)
       read.push(toSaved('presets', preset, presetEntry(preset, name, version)))
+      await pace()
     }
   }
   return read

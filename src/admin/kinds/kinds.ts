@@ -1,6 +1,7 @@
 // The managed kinds, by the name of their collection in a document, in the order in which they are saved: a policy refers to issuers and keys.
 
 import type { ChangeKind } from '../../../db/tables/admin-changes.ts'
+import { inputEntriesMax, presetsMax } from '../../limits.ts'
 import type { Fields } from './fields.ts'
 import { issuerFields } from './issuer.ts'
 import { keyFields } from './key.ts'
@@ -20,6 +21,8 @@ type KindRecord = {
   isCommon?: true
   /** Why no policy is judged again after an edit of it; missing where the fields say who judges them. */
   why?: string
+  /** Entries of a document, where they are more than in other inputs. */
+  entriesMax?: number
   /** What names an entry among those of its kind. */
   nameOf: (entry: Entry) => string
 }
@@ -35,7 +38,13 @@ export const kindRecords = {
     why: 'a policy decides about tokens, not about the key that they act as',
   },
   policies: { one: 'policy', fields: policyFields, nameOf: byName },
-  presets: { one: 'preset', fields: presetFields, nameOf: presetName, why: 'a policy only names presets' },
+  presets: {
+    one: 'preset',
+    fields: presetFields,
+    entriesMax: presetsMax,
+    nameOf: presetName,
+    why: 'a policy only names presets',
+  },
   upstreams: {
     one: 'upstream',
     fields: upstreamFields,
@@ -61,6 +70,11 @@ function presetName({ workspace = 'default', slug }: Entry): string {
 
 export function recordOf(kind: Kind): KindRecord {
   return kindRecords[kind]
+}
+
+/** How many entries a document may have of a kind. */
+export function entriesMaxOf(kind: Kind): number {
+  return recordOf(kind).entriesMax ?? inputEntriesMax
 }
 
 /** What a field means that an entry leaves out; null if it is then not set. */

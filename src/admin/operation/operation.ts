@@ -8,7 +8,7 @@ import { Fault } from '../../fault.ts'
 import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'
 import { sessionEnded } from '../../page/sessions.ts'
-import { checkShape, type type } from '../../values/shape.ts'
+import { type Bounds, checkShape, type type } from '../../values/shape.ts'
 import { mapStale } from './commit.ts'
 import type { Needs, OperationRun } from './context.ts'
 
@@ -22,14 +22,17 @@ export type Operation<Input extends type.Any = type.Any, Response = unknown, Con
   readonly prepare: (value: unknown) => (context: Context) => Promise<Response>
 }
 
-/** Binds a shape to the function that takes what the shape accepts, and a context with what the function needs. */
+/**
+ * Binds a shape to the function that takes what the shape accepts, and a context with what the function needs. `bounds`: of the
+ * whole input, where they are not the usual ones.
+ */
 export function operation<Input extends type.Any, Response, Context>(
   input: Input,
   run: (context: Context, input: Input['infer']) => Promise<Response>,
-  { mutates = false }: { mutates?: boolean } = {},
+  { mutates = false, bounds }: { mutates?: boolean; bounds?: Bounds } = {},
 ): Operation<Input, Response, Context> {
   const prepare = (value: unknown) => {
-    const checked: Input['infer'] = checkShape(input, value)
+    const checked: Input['infer'] = checkShape(input, value, bounds)
     return (context: Context) => run(context, checked)
   }
   return { input, mutates, prepare }

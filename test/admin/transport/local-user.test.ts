@@ -70,7 +70,7 @@ for (const isServed of [false, true]) {
     test('names it for presets as well', async () => {
       const body = `${installation.folder}/body.json`
       await Bun.write(body, '{"model":"echo","messages":[{"role":"user","content":"x"}]}')
-      await installation.run('presets', 'import', body, '--as', 'brief')
+      await installation.run('presets', 'save', 'brief', body)
       expect(await lastChange()).toMatchObject({ os_user: user, after: { slug: 'brief' } })
     })
   })
