@@ -178,6 +178,11 @@ describe('files', () => {
     expect(naming).toContain('src/runtime/bun.ts')
   })
 
+  test('repeat work with the timer of src/scheduling alone, except in the agent, which is one portable file', () => {
+    const repeating = files.filter((file) => /\bsetInterval\b/.test(withoutComments(sources.get(file) ?? '')))
+    expect(repeating).toEqual(['src/agent/listener.ts', 'src/scheduling/every.ts'])
+  })
+
   test('that decide stay pure', () => {
     for (const file of pureFiles) {
       expect(sources.has(file)).toBe(true)

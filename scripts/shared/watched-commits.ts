@@ -2,6 +2,7 @@
 // is informed that the change can have taken effect.
 import type { CommitOptions } from '../../db/remote/commit-once.ts'
 import { changeOutcomeUnknown } from '../../src/nodes/database-unreachable.ts'
+import { every } from '../../src/scheduling/every.ts'
 import { reportError } from './program.ts'
 
 type Commits = Required<Pick<CommitOptions, 'watch' | 'outcomeMillisecondsMax'>>
@@ -28,18 +29,16 @@ export function createWatch({
     const startedAt = performance.now()
     let isDrawn = false
     const draw = () => {
+      const milliseconds = performance.now() - startedAt
+      if (milliseconds < silentMilliseconds) return
       isDrawn = true
-      const seconds = Math.round((performance.now() - startedAt) / 1_000)
+      const seconds = Math.round(milliseconds / 1_000)
       stream.write(`\rWaiting ${seconds} s for the database server to confirm. Ctrl-C ends the command\x1b[K`)
     }
-    let timer = stream.isTTY === true ? setTimeout(redraw, silentMilliseconds) : undefined
-    function redraw() {
-      draw()
-      timer = setTimeout(redraw, 1_000)
-    }
+    const stop = stream.isTTY === true ? every(Math.min(silentMilliseconds, 1_000), draw) : undefined
     for (const name of signalNames) signals.on(name, interrupt)
     return () => {
-      clearTimeout(timer)
+      stop?.()
       for (const name of signalNames) signals.off(name, interrupt)
       if (isDrawn) stream.write('\r\x1b[K')
     }

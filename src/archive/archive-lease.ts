@@ -3,6 +3,7 @@
 import { dropArchiveLease, holdArchiveLease, isLeaseLost, takeArchiveLease } from '../../db/tables/archive-lease.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
+import { every } from '../scheduling/every.ts'
 
 type OwnWriter = Pick<Writer, 'write'>
 
@@ -26,11 +27,11 @@ export async function withArchiveLease<Result>(
   const leased: OwnWriter = { write: (statements) => commit([...holdArchiveLease(holder), ...statements]) }
   await commit([takeArchiveLease(holder), ...holdArchiveLease(holder)])
   // Reading and comparing a file take long. If this fails, the next commit of the run does too.
-  const timer = setInterval(() => void leased.write([]).catch(() => {}), holdMilliseconds)
+  const stopHolding = every(holdMilliseconds, () => leased.write([]))
   try {
     return await run(leased)
   } finally {
-    clearInterval(timer)
+    stopHolding()
     await writer.write([dropArchiveLease(holder)]).catch(() => {})
   }
 }

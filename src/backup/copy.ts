@@ -9,6 +9,7 @@ import type { OnProgress } from '../../db/read/slices.ts'
 import { Fault } from '../fault.ts'
 import { backupLogBytesMax, diskReserveBytes } from '../limits.ts'
 import { copyProcessWord, ownCommand, ownEnvironment } from '../runtime/own-process.ts'
+import { every } from '../scheduling/every.ts'
 import type { Manifest } from './backup-file.ts'
 import type { CopyJob, CopyMessage, Held } from './copy-process.ts'
 import { freeBytes, megabytes } from './space.ts'
@@ -90,7 +91,7 @@ function watchCopy(path: string, { signal, onProgress }: Copying, isHeld: () => 
     onProgress?.(known.done, known.total)
     if (isHeld()) await checkLog(path)
   }
-  const timer = setInterval(() => void check().catch(reject), watchMilliseconds)
+  const stopWatching = every(watchMilliseconds, check, reject)
   const abort = () => reject(signal.reason)
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort)
@@ -100,7 +101,7 @@ function watchCopy(path: string, { signal, onProgress }: Copying, isHeld: () => 
       known = progress
     },
     end: () => {
-      clearInterval(timer)
+      stopWatching()
       signal.removeEventListener('abort', abort)
     },
   }

@@ -1,4 +1,5 @@
 // Notices when an upstream sends nothing for too long, or a client takes nothing.
+import { every } from '../scheduling/every.ts'
 
 /** How often within its limit a silence is checked. */
 const checks = 4
@@ -20,11 +21,11 @@ export function watchSilence(sides: Record<Side, { milliseconds: number; onSilen
   const step = Math.min(sides.upstream.milliseconds, sides.client.milliseconds) / checks
   let side: Side = 'upstream'
   let silentChecks = 0
-  const timer = setInterval(() => {
+  const stop = every(step, () => {
     silentChecks += 1
     const { milliseconds, onSilent } = sides[side]
     if (silentChecks * step > milliseconds) onSilent()
-  }, step)
+  })
   return {
     waitFor: (next) => {
       side = next
@@ -33,6 +34,6 @@ export function watchSilence(sides: Record<Side, { milliseconds: number; onSilen
     broken: () => {
       silentChecks = 0
     },
-    stop: () => clearInterval(timer),
+    stop,
   }
 }

@@ -1,5 +1,6 @@
 // The rate limits of keys, requests and tokens per minute: one bucket each, which refills over time.
 import type { ApiKey } from '../../db/schema/schema.ts'
+import { refill, secondsUntilOne, type TokenBucket } from '../values/token-bucket.ts'
 
 type RatedKey = Pick<ApiKey, 'id' | 'requestsPerMinute' | 'tokensPerMinute' | 'createdAt'>
 
@@ -22,7 +23,7 @@ export type KeyRates = {
 export type Sharing = { liveNodes: () => number; since: number; newestKeyAt: number }
 
 /** `share` is the part of the limit that this node admits each minute. */
-type Bucket = { left: number; at: number; limit: number; share: number }
+type Bucket = TokenBucket & { limit: number; share: number }
 type Buckets = Map<string, Bucket>
 
 /**
@@ -48,7 +49,7 @@ export function createKeyRates(
     const start = isNewcomer ? { left: 1, at: since } : { left: fullOf(share), at: now }
     const bucket = buckets.get(id) ?? { ...start, limit, share }
     buckets.set(id, bucket)
-    return refill(bucket, limit, nodes, now)
+    return applyLimit(bucket, limit, nodes, now)
   }
 
   return {
@@ -58,8 +59,8 @@ export function createKeyRates(
       const asked = requestsPerMinute === null ? undefined : bucketOf(requests, key, requestsPerMinute, now)
       const used = tokensPerMinute === null ? undefined : bucketOf(tokens, key, tokensPerMinute, now)
       const wait = Math.max(
-        asked === undefined ? 0 : secondsUntilOne(asked),
-        used === undefined ? 0 : secondsUntilOne(used),
+        asked === undefined ? 0 : secondsUntilOne(asked, asked.share),
+        used === undefined ? 0 : secondsUntilOne(used, used.share),
       )
       if (wait === 0 && asked !== undefined) asked.left -= 1
       return wait
@@ -67,7 +68,7 @@ export function createKeyRates(
     use: (keyId, count, now) => {
       const bucket = tokens.get(keyId)
       if (bucket === undefined) return
-      refill(bucket, bucket.limit, liveNodes(), now).left -= count
+      applyLimit(bucket, bucket.limit, liveNodes(), now).left -= count
     },
   }
 }
@@ -77,23 +78,16 @@ export function createKeyRates(
  * to the bucket; lowering it caps the bucket. A node that joins or leaves adds nothing: only the speed changes, so that
  * all nodes together admit the limit.
  */
-function refill(bucket: Bucket, limit: number, nodes: number, now: number): Bucket {
+function applyLimit(bucket: Bucket, limit: number, nodes: number, now: number): Bucket {
   const share = limit / nodes
   const raisedBy = Math.max(0, limit - bucket.limit) / nodes
-  const gained = (Math.max(0, now - bucket.at) * share) / 60_000
-  const earned = bucket.left + gained
-  const kept = limit === bucket.limit ? earned : Math.max(0, earned)
-  return Object.assign(bucket, { left: Math.min(fullOf(share), kept + raisedBy), at: now, limit, share })
+  const isChanged = limit !== bucket.limit
+  refill(bucket, share, Number.POSITIVE_INFINITY, now)
+  const kept = isChanged ? Math.max(0, bucket.left) : bucket.left
+  return Object.assign(bucket, { left: Math.min(fullOf(share), kept + raisedBy), limit, share })
 }
 
 /** Whole requests, because three nodes with 6.7 each would admit 18 of 20 at once. */
 function fullOf(share: number): number {
   return Math.max(1, Math.round(share))
-}
-
-/** What a wait earns is rounded, so one that is kept must not fall short by a rounding. */
-const one = 1 - 1e-6
-
-function secondsUntilOne({ left, share }: Bucket): number {
-  return left >= one ? 0 : Math.max(1, Math.ceil(((1 - left) * 60) / share))
 }

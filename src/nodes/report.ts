@@ -6,6 +6,7 @@ import type { Writer } from '../../db/write/write.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { describeError } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
+import { every } from '../scheduling/every.ts'
 import type { Follow } from './follow.ts'
 
 /** What reporting needs. */
@@ -47,16 +48,12 @@ export async function reportWhileServing(
   await running
   // The first report counts this node.
   await follow.fresh()?.catch(() => {})
-  let isDue = true
-  const timer = setInterval(() => {
-    if (!isDue) return
-    isDue = false
-    running = report().finally(() => {
-      isDue = true
-    })
-  }, everyMilliseconds)
+  const stop = every(everyMilliseconds, () => {
+    running = report()
+    return running
+  })
   return async () => {
-    clearInterval(timer)
+    stop()
     await running
     await writer.write([dropNode(id)]).catch(() => {})
   }

@@ -2,6 +2,7 @@
 import { expiryWarningOf } from '../federation/issuer/key-expiry.ts'
 import type { Log } from '../observe/log.ts'
 import type { Registry } from '../registry/registry.ts'
+import { every } from '../scheduling/every.ts'
 
 const everyMilliseconds = 60 * 60 * 1_000
 
@@ -30,6 +31,5 @@ export function createExpiryLog({ registry, now, log }: ExpiryContext): () => vo
 export function watchKeyExpiry(context: ExpiryContext): () => void {
   const check = createExpiryLog(context)
   check()
-  const timer = setInterval(check, everyMilliseconds)
-  return () => clearInterval(timer)
+  return every(everyMilliseconds, check)
 }

@@ -4,6 +4,7 @@ import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import type { RunOperation } from '../admin/operations.ts'
 import { describeError, Fault } from '../fault.ts'
 import { signingKeyCheckMilliseconds } from '../limits.ts'
+import { every } from '../scheduling/every.ts'
 import { isDue, signingKeyState } from '../tokens/signing-keys.ts'
 import type { Context } from './context.ts'
 
@@ -25,8 +26,7 @@ export async function rotateOnSchedule(
     log('error', 'signing_key_rotation_failed', { reason: describeError(error) })
   }
   await rotateWhenDue().catch(logFailure)
-  const timer = setInterval(() => rotateWhenDue().catch(logFailure), signingKeyCheckMilliseconds)
-  return () => clearInterval(timer)
+  return every(signingKeyCheckMilliseconds, rotateWhenDue, logFailure)
 }
 
 /** The newest key that signs or is about to. One of the far future was made while the clock was wrong. */

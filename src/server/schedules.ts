@@ -3,6 +3,7 @@
 import type { RunOperation } from '../admin/operations.ts'
 import { describeError } from '../fault.ts'
 import { archiveCheckMilliseconds, backupCheckMilliseconds } from '../limits.ts'
+import { every } from '../scheduling/every.ts'
 import type { Context } from './context.ts'
 import { watchKeyExpiry } from './key-expiry-log.ts'
 import { rotateOnSchedule } from './rotation.ts'
@@ -31,18 +32,18 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
 function backUpOnSchedule({ config, backups, backupSchedule }: Context): () => void {
   if (config.backup === undefined) return () => void backups.stop()
   void backupSchedule.check()
-  const timer = setInterval(backupSchedule.check, backupCheckMilliseconds)
+  const stop = every(backupCheckMilliseconds, backupSchedule.check)
   return () => {
-    clearInterval(timer)
+    stop()
     void backups.stop()
   }
 }
 
 /** Archives old rows when it is due. Returns a function that stops the timer and ends a run. */
 function archiveOnSchedule({ retention, archiving }: Context): () => void {
-  const timer = setInterval(retention.runWhenDue, archiveCheckMilliseconds)
+  const stop = every(archiveCheckMilliseconds, retention.runWhenDue)
   return () => {
-    clearInterval(timer)
+    stop()
     void archiving.stop()
   }
 }
@@ -50,9 +51,7 @@ function archiveOnSchedule({ retention, archiving }: Context): () => void {
 /** Writes what was used once a minute. Returns a function that stops the timer; the last write is in `closeContext`. */
 function writeLastUses({ lastUses, page, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
-  const flush = () => Promise.all([lastUses.flush(), page?.sessions.flush()]).catch(logFailure)
-  const timer = setInterval(flush, lastUseMilliseconds)
-  return () => clearInterval(timer)
+  return every(lastUseMilliseconds, () => Promise.all([lastUses.flush(), page?.sessions.flush()]), logFailure)
 }
 
 /** The first examination waits as long as the others for a start to settle: it loads what administration needs. */
@@ -61,13 +60,9 @@ const examineMilliseconds = 5 * 60_000
 /** Lets the doctor examine everything on a timer, for metrics. Returns a function that stops the timer. */
 function examineOnSchedule({ findingCounts, log }: Context, runOperation: RunOperation): () => void {
   const examine = async () => {
-    try {
-      const { findings } = await runOperation('doctor.examine', {}, { kind: 'server' })
-      findingCounts.note(findings)
-    } catch (error) {
-      log('error', 'examination_failed', { reason: describeError(error) })
-    }
+    const { findings } = await runOperation('doctor.examine', {}, { kind: 'server' })
+    findingCounts.note(findings)
   }
-  const timer = setInterval(examine, examineMilliseconds)
-  return () => clearInterval(timer)
+  const logFailure = (error: unknown) => log('error', 'examination_failed', { reason: describeError(error) })
+  return every(examineMilliseconds, examine, logFailure)
 }

@@ -18,6 +18,7 @@ import { type HeldRequests, holdRequests } from '../runtime/held-requests.ts'
 import { isSettledWithin, type Listener, listen, listenSecurely } from '../runtime/listen.ts'
 import type { Handler } from '../runtime/listener.ts'
 import { listenOnSocket } from '../runtime/local-socket.ts'
+import { every } from '../scheduling/every.ts'
 import { baseUrlFor, pageUrlFor } from '../settings/addresses.ts'
 import { type Config, type SettingTexts, socketPathFor } from '../settings/config.ts'
 import type { Reload } from '../settings/effective-settings.ts'
@@ -180,9 +181,7 @@ async function openListener(
 
 /** Checks the TLS files on a timer. Returns a function that stops the timer. */
 function watchTls(tls: TlsInEffect | undefined, everyMilliseconds: number): () => void {
-  if (tls === undefined) return () => {}
-  const timer = setInterval(tls.refresh, everyMilliseconds)
-  return () => clearInterval(timer)
+  return tls === undefined ? () => {} : every(everyMilliseconds, tls.refresh)
 }
 
 type Listeners = {

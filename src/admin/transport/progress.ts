@@ -2,6 +2,7 @@
 // `{"waiting":true}` while it reports nothing, and `{"answer":…}` at the end. A short one is a plain response.
 import type { OnProgress } from '../../../db/read/slices.ts'
 import { Fault } from '../../fault.ts'
+import { every } from '../../scheduling/every.ts'
 
 /** A client that accepts it understands the lines. */
 export const progressMediaType = 'application/x-ndjson'
@@ -42,11 +43,11 @@ export function respondWithProgress(
       if (isGone || request.signal.aborted) throw new Fault('unavailable', 'The client closed the connection')
       if (performance.now() - reportedAt >= everyMilliseconds) writeLine({ progress: { done, total } })
     }
-    const timer = setInterval(() => {
+    const stop = every(silentMilliseconds, () => {
       if (performance.now() - reportedAt >= silentMilliseconds && !isGone) writeLine({ waiting: true })
-    }, silentMilliseconds)
+    })
     const end = async (response: Response) => {
-      clearInterval(timer)
+      stop()
       if (!isStreaming) return resolve(response)
       await write('{"answer":')
       for await (const chunk of response.body ?? []) await writer.write(chunk)
