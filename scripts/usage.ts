@@ -24,10 +24,15 @@ export function usageCommand(): Command {
   const made = command('usage', 'Show requests, tokens and cost', [
     'usage',
     'usage --by model --since 7d',
-    'usage --by day --since 30d --csv > usage.csv',
+    'usage --by attribution --since 30d --csv > usage.csv',
+    'usage --by label:team --since 30d',
     'usage --requests --policy ci --since 24h',
   ])
-    .addOption(new Option('--by <what>', 'group the totals by this').choices(usageGroupings).default('key'))
+    .addOption(
+      new Option('--by <what>', `group the totals by ${usageGroupings.join(', ')}, or label:NAME of the keys`).default(
+        'key',
+      ),
+    )
     .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')
   const verify = command('verify', "Check that each key's totals match its requests", ['usage verify'])
@@ -114,6 +119,11 @@ function tokensOf({ total_tokens, estimated }: Request): string | number | null 
 
 function nameOf(row: Sum): string {
   const { key_name, key_deleted, policy_name, subject, issuer_url, model, preset_version, upstream, day } = row
+  const { attribution, label, user, session_id } = row
+  if (attribution !== undefined) return String(attribution ?? '(not attributed)')
+  if (label !== undefined) return String(label ?? '(no label)')
+  if (user !== undefined) return String(user ?? '(no user)')
+  if (session_id !== undefined) return String(session_id ?? '(no session)')
   if (key_name !== undefined) return `${key_name}${key_deleted ? ' (deleted)' : ''}`
   if (subject !== undefined) return subject === null ? '(keys themselves)' : `${subject} of ${issuer_url}`
   if (policy_name !== undefined) return String(policy_name ?? '(keys themselves)')
@@ -137,6 +147,7 @@ function drawRequests(rows: Request[], given: Arguments): string {
       ['COST (USD)', (row) => (row.cost === null ? null : dollars(row.cost))],
       ['POLICY', (row) => row.policy_name],
       ['SUBJECT', (row) => row.subject],
+      ['ATTRIBUTION', (row) => row.attribution],
       ['ISSUER', (row) => row.issuer_url],
       ['REQUEST ID', (row) => row.request_id],
     ],

@@ -8,8 +8,11 @@ export const groupColumns: Readonly<Record<UsageGrouping, Readonly<Record<string
   key: { keyId: usage.keyId },
   policy: { policyId: usage.policyId },
   subject: { issuerId: usage.issuerId, subject: usage.subject },
+  attribution: { attribution: usage.attribution },
   model: { model: usage.model },
   preset: { workspaceId: usage.workspaceId, presetVersion: usage.presetVersion },
   upstream: { upstream: usage.upstream },
+  user: { endUser: usage.endUser },
+  session: { sessionId: usage.sessionId },
   day: {},
 }

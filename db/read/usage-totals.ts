@@ -86,6 +86,13 @@ function emptySum(names: string[], values: SliceSum[0]): UsageSum {
   return { group, ...zeros, lastUsedAt: 0 }
 }
 
+/** Adds the numbers of another group to those of one. */
+export function addedTo(sum: UsageSum, more: UsageSum): UsageSum {
+  const both = { ...sum, lastUsedAt: Math.max(sum.lastUsedAt, more.lastUsedAt) }
+  for (const field of added) both[field] += more[field]
+  return both
+}
+
 const inSlice = and(gte(usage.id, sql.placeholder('from')), lt(usage.id, sql.placeholder('until')))
 
 const sortedAtOnce = 5_000

@@ -27,6 +27,7 @@ import lineage from './migrations/0023_lineage.sql' with { type: 'text' }
 import estimatedUsage from './migrations/0024_estimated_usage.sql' with { type: 'text' }
 import lastUsesBefore from './migrations/0025_last_uses_before.sql' with { type: 'text' }
 import policyDescription from './migrations/0026_policy_description.sql' with { type: 'text' }
+import attribution from './migrations/0027_attribution.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -57,6 +58,7 @@ export const migrations: Migration[] = [
   { version: 24, name: 'estimated_usage', statements: statementsOf(estimatedUsage) },
   { version: 25, name: 'last_uses_before', statements: statementsOf(lastUsesBefore) },
   { version: 26, name: 'policy_description', statements: statementsOf(policyDescription) },
+  { version: 27, name: 'attribution', statements: statementsOf(attribution) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

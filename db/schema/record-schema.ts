@@ -24,6 +24,7 @@ export const exchangeAudit = sqliteTable('exchange_audit', {
   accessTokenExpiresAt: time('access_token_expires_at'),
   clientAddress: text('client_address'),
   recordedClaims: text('recorded_claims'),
+  attribution: text('attribution'),
 })
 
 export const changeActors = ['local', 'key', 'server'] as const
@@ -95,6 +96,12 @@ export const usage = sqliteTable('usage', {
   clientLeft: flag('client_left').notNull(),
   /** The completion tokens, and what follows from them, are the least value, from the content that passed. */
   estimated: flag('estimated').notNull(),
+  /** Whose usage it is: verified at the exchange, or sent by a trusted front end. */
+  attribution: text('attribution'),
+  /** What the caller says. Nothing relies on it. */
+  endUser: text('end_user'),
+  sessionId: text('session_id'),
+  metadata: text('metadata'),
 })
 
 export const usageDays = sqliteTable(

@@ -2,8 +2,9 @@
 // the two.
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
-import { flag, names, time } from './columns.ts'
+import { flag, names, pairs, time } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
+import type { LintException, PolicyTest } from './policy-parts.ts'
 import { keyKinds, keySources, limitResets } from './value-names.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
@@ -55,6 +56,9 @@ export const apiKeys = sqliteTable('api_keys', {
   allowedModels: names('allowed_models'),
   allowedPresets: names('allowed_presets'),
   managedBy: text('managed_by'),
+  labels: pairs('labels'),
+  /** The header that says whose usage a call with this key is. */
+  attributeFromHeader: text('attribute_from_header'),
 })
 
 export const upstreams = sqliteTable('upstreams', {
@@ -117,12 +121,6 @@ export const issuerKeySets = sqliteTable('issuer_key_sets', {
   freshUntil: time('fresh_until').notNull(),
 })
 
-/** A finding of the linter that an administrator accepts, and why. */
-export type LintException = { rule: string; because: string }
-
-/** A case that a policy must decide as `expect` says: `allow`, or a reason of the audit. */
-export type PolicyTest = { name: string; claims: Record<string, unknown>; expect: string }
-
 export const policies = sqliteTable('policies', {
   id: text('id').primaryKey(),
   organizationId: text('organization_id').notNull(),
@@ -147,6 +145,8 @@ export const policies = sqliteTable('policies', {
   tests: text('tests', { mode: 'json' }).$type<PolicyTest[]>(),
   managedBy: text('managed_by'),
   description: text('description'),
+  attributeTo: text('attribute_to'),
+  attributeEnvironment: integer('attribute_environment'),
 })
 
 /** By organization and owner; `owner` is null for documents without one. `locked`: edits by hand are refused. */

@@ -1,6 +1,7 @@
 // What a command says and reads about the fields of a managed kind: options, what they send, and the lines of one thing.
 import { type Command, Option } from 'commander'
 import type { Field, Fields, Flag } from '../../src/admin/kinds/fields.ts'
+import { Fault } from '../../src/fault.ts'
 import type { Options } from './command-line.ts'
 import { readJsonFile, readTextFile } from './input-files.ts'
 import { durationSeconds, futureText, money, removable, wholeNumber } from './option-values.ts'
@@ -48,8 +49,16 @@ function sentBy(flag: Flag, options: Options): unknown {
   const value = options[new Option(flag.option).attributeName()]
   // An option without a value is true or false; any other is false if it was removed.
   const given = flag.option.includes(' ') ? removable(value) : value
+  if (flag.form === 'pairs' && Array.isArray(given))
+    return Object.fromEntries(given.map((text) => pairOf(String(text), flag)))
   const read = flag.form && contents[flag.form]
   return read !== undefined && typeof given === 'string' ? read(given) : given
+}
+
+function pairOf(text: string, { option }: Flag): [name: string, value: string] {
+  const at = text.indexOf('=')
+  if (at > 0 && at < text.length - 1) return [text.slice(0, at), text.slice(at + 1)]
+  throw new Fault('usage', `${JSON.stringify(text)} is not a valid value for ${option.split(' ')[0]}: use name=value`)
 }
 
 function longOf({ option }: Flag): string {
@@ -73,6 +82,10 @@ function draw({ flag, none }: Field, value: unknown): unknown {
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   if (Array.isArray(value)) return value.join(' ')
   if (value === null || value === undefined) return none ?? null
+  if (flag?.form === 'pairs')
+    return Object.entries(value)
+      .map((pair) => pair.join('='))
+      .join(' ')
   if (flag?.form === 'duration') return `${value} s`
   return flag?.form === 'future' ? moment(String(value)) : value
 }

@@ -27,7 +27,7 @@ export type Decision = {
   form?: ExchangeForm
   jwt?: JwtText | undefined
   binding?: PolicyBinding | undefined
-  facts?: Pick<Facts, 'isVerified'>
+  facts?: Pick<Facts, 'isVerified' | 'attribution'>
 }
 
 /**
@@ -61,6 +61,7 @@ export async function auditRecordOf(
     subject,
     subjectTokenId: boundedText(jwt?.payload.jti),
     recordedClaims,
+    attribution: isRefusal(outcome) ? null : (facts?.attribution ?? null),
     ...(isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)),
   }
 }

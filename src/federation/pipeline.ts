@@ -4,6 +4,7 @@
 
 import { isSignedBy } from '../tokens/jws.ts'
 import type { JwtText } from '../tokens/jwt-text.ts'
+import { attribute } from './attribution.ts'
 import { explainFalse } from './condition/explanation.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
@@ -27,6 +28,8 @@ export type Facts = {
   key?: VerificationKey
   /** The issuer has signed the token. */
   isVerified?: true
+  /** Whose usage it is, where the policy says so. */
+  attribution?: string
 }
 
 export type Dependencies = {
@@ -100,6 +103,11 @@ const checks: Record<Step['name'], Rule> = {
   scopes: rule('scopes'),
   token_type: rule('token_type'),
   condition: rule('condition'),
+  attribution: step(
+    ['token', 'binding'],
+    ({ token, binding }) => found('attribution', attribute(binding.policy, token)),
+    { isAsked: (policy) => typeof policy?.attributeTo === 'string' },
+  ),
   // A token of another issuer cannot have been exchanged here.
   replay: step(['token', 'issuer'], ({ token, issuer }, { checkReplay }) => checkReplay(token, issuer), {
     isAsked: (policy) => policy?.replayProtection === true,
@@ -119,8 +127,11 @@ export const claimSteps: readonly Step[] = steps.filter(
 /** The steps whose outcome can differ between the policies of an issuer once the token is verified. */
 export const policySteps: readonly Step[] = steps.slice(steps.findIndex(({ name }) => name === 'subject'))
 
-function found<Name extends 'token' | 'key'>(name: Name, value: Refusal | NonNullable<Facts[Name]>): Outcome {
-  return isRefusal(value) ? value : { [name]: value }
+function found<Name extends 'token' | 'key' | 'attribution'>(
+  name: Name,
+  value: Refusal | NonNullable<Facts[Name]>,
+): Outcome {
+  return typeof value === 'object' && isRefusal(value) ? value : { [name]: value }
 }
 
 /** If insecure issuers are disabled, refuses issuers on http, even if their keys are cached. */

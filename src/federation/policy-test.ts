@@ -1,6 +1,6 @@
 // Runs the tests of a policy: claims instead of a token, through the steps of an exchange that read claims. It decides
 // nothing about saving.
-import type { PolicyTest } from '../../db/schema/schema.ts'
+import type { PolicyTest } from '../../db/schema/policy-parts.ts'
 import type { JsonObject } from '../tokens/jwt-text.ts'
 import { explainParts, type SubExpression } from './condition/explanation.ts'
 import type { Issuer } from './issuer/issuer.ts'

@@ -149,7 +149,7 @@ function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Depende
  * token). It reads the clock again.
  */
 async function mint(
-  { token, binding: { policy, key, issuer } }: Accepted,
+  { token, attribution, binding: { policy, key, issuer } }: Accepted,
   context: ExchangeContext,
 ): Promise<IssuedAccessToken | Refusal> {
   const now = context.now()
@@ -158,7 +158,7 @@ async function mint(
   const noted = policy.replayProtection ? noteUse(token, issuer, context, now) : undefined
   if (noted !== undefined && isRefusal(noted)) return noted
   const { allowedModels, allowedPresets } = policy
-  const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id }
+  const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id, attribution }
   const subject = { ...bearer, allowedModels, allowedPresets }
   // Awaiting both together handles the rejection of one if the other fails.
   const minting = mintAccessToken(context, subject, lifetimeSeconds, now)

@@ -10,12 +10,13 @@ import { completeBody } from '../presets/use.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { isLonger } from '../values/characters.ts'
 import { type InferencePath, inferencePaths, type Target } from '../values/inference-paths.ts'
+import { type Said, saidIn } from './said.ts'
 
 /**
  * A body as the client sent it, which names no member twice, and the preset that it names. `fields` has no `preset`
  * that is null.
  */
-export type SentBody = { sent: JsonObject; fields: Fields; preset: PresetReference | undefined }
+export type SentBody = { sent: JsonObject; fields: Fields; preset: PresetReference | undefined; said: Said }
 
 export type Call = {
   path: InferencePath
@@ -27,6 +28,8 @@ export type Call = {
   /** The models to try, in order: `model`, then the fallback list `models`. Empty when the body names none. */
   models: readonly string[]
   sessionId: string | undefined
+  /** What the caller says of the request, for reports. */
+  said: Said
   streams: boolean
   /** The stream options of the client do not ask for the usage event: Latchkey asks for it. */
   requestsUsage: boolean
@@ -53,7 +56,8 @@ export async function readSentBody(request: Request, bytesMax: number): Promise<
   const preset = readPresetReference(sent.fields)
   // A null counts as absent, and some inference servers refuse fields that they do not know.
   const hasNullPreset = preset === undefined && Object.hasOwn(sent.fields, 'preset')
-  return { sent, fields: hasNullPreset ? withoutPresetReference(sent.fields) : sent.fields, preset }
+  const fields = hasNullPreset ? withoutPresetReference(sent.fields) : sent.fields
+  return { sent, fields, preset, said: saidIn(fields, request.headers) }
 }
 
 /**
@@ -63,7 +67,7 @@ export async function readSentBody(request: Request, bytesMax: number): Promise<
  */
 export async function completeCall(
   target: Target,
-  { sent, fields: own, preset }: SentBody,
+  { sent, fields: own, preset, said }: SentBody,
   workspaceId: string,
   context: { registry: PresetRegistry; presets: Presets },
 ): Promise<Call> {
@@ -81,6 +85,7 @@ export async function completeCall(
     presetVersion,
     models: readModels(fields),
     sessionId: typeof fields.session_id === 'string' ? fields.session_id : undefined,
+    said,
     streams,
     requestsUsage,
     withholdsUsage: requestsUsage && !includesUsage(fields),

@@ -2,6 +2,7 @@
 import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
 import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
+import { attributionOfRequest } from '../keys/attribution.ts'
 import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { requireWritable, type WriteState } from '../observe/write-check.ts'
@@ -47,6 +48,7 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const refreshing = context.follow.recent()
   if (refreshing !== undefined) await refreshing
   const principal = refresh(caller, context)
+  const attribution = attributionOfRequest(principal, request)
   checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)
   const call = await completeCall(to, sent, principal.key.workspaceId, context)
@@ -56,7 +58,7 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   rejectLoop(request, context)
   const attempts = route(context.registry, call.models, principal.key.id, context.reachability.isDown)
   const restoreIdleLimit = info.peer.liftIdleLimit()
-  const entry = openLedgerEntry(context, info.requestId, principal, call)
+  const entry = openLedgerEntry(context, info.requestId, principal, call, attribution)
   const pending = { request, info, entry, restoreIdleLimit, context }
   let forwarded: Forwarded
   try {

@@ -2,7 +2,7 @@
 // committed before the response ends.
 import type { UsageRow } from '../../db/schema/record-schema.ts'
 import type { Writer } from '../../db/write/write.ts'
-import { describeError, withoutSecrets } from '../fault.ts'
+import { describeError, withoutKeysAndTokens, withoutSecrets } from '../fault.ts'
 import type { Principal } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'
 import type { Spending } from '../keys/spending.ts'
@@ -34,6 +34,8 @@ export type LedgerEntry = {
   readonly requestId: string
   readonly principal: Principal
   readonly call: Call
+  /** Whose usage it is. */
+  readonly attribution: string | null
   readonly startedAt: number
   /** The attempt in progress; at the end, the one whose response the caller got. */
   attempt: Attempt | undefined
@@ -45,9 +47,10 @@ export function openLedgerEntry(
   requestId: string,
   principal: Principal,
   call: Call,
+  attribution: string | null,
 ): LedgerEntry {
   const startedAt = context.now()
-  return { context, requestId, principal, call, startedAt, attempt: undefined, firstByteAt: undefined }
+  return { context, requestId, principal, call, attribution, startedAt, attempt: undefined, firstByteAt: undefined }
 }
 
 /**
@@ -72,7 +75,7 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Prom
 }
 
 function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: Ending): UsageRow {
-  const { context, requestId, call, attempt, startedAt, firstByteAt } = entry
+  const { context, requestId, call, attempt, attribution, startedAt, firstByteAt } = entry
   const { key, accessToken } = entry.principal
   const { model } = inspected
   const { counts, isEstimate } = countsFor(inspected, completed)
@@ -106,6 +109,10 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     // The clock can be set back in between.
     firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
     durationMilliseconds: Math.max(0, context.now() - startedAt),
+    attribution: storable(attribution ?? undefined),
+    endUser: storable(call.said.endUser),
+    sessionId: storable(call.said.sessionId),
+    metadata: call.said.metadata === undefined ? null : storableText(withoutKeysAndTokens(call.said.metadata)),
   }
 }
 

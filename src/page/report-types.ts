@@ -31,6 +31,9 @@ export type UsageRow = UsageTotals & {
   issuer_id?: string | null
   issuer_url?: string | null
   subject?: string | null
+  attribution?: string | null
+  user?: string | null
+  session_id?: string | null
   model?: string | null
   preset_version?: string | null
   upstream?: string | null
@@ -66,6 +69,8 @@ export type Key = {
   tokens_per_minute: number | null
   allowed_models: string[] | null
   allowed_presets: string[] | null
+  labels: Record<string, string> | null
+  attribute_from_header: string | null
   expires_at: string | null
   created_at: string
   last_used_at?: string | null

@@ -8,7 +8,14 @@ import type { SigningKeys } from './signing-keys.ts'
 
 /** The models and presets that a bearer may use, as patterns; null allows all. */
 export type Allowed = { allowedModels: string[] | null; allowedPresets: string[] | null }
-export type AccessTokenSubject = { subject: string; keyId: string; policyId: string; issuerId: string } & Allowed
+export type AccessTokenSubject = {
+  subject: string
+  keyId: string
+  policyId: string
+  issuerId: string
+  /** Whose usage it is; undefined if that is the subject. */
+  attribution?: string | undefined
+} & Allowed
 export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
 
 /** The claims that an inference request uses. Policy and issuer are for reports only (reference: Access token). */
@@ -19,7 +26,7 @@ export type AccessTokenClaims = AccessTokenSubject & { id: string }
  */
 export async function mintAccessToken(
   { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
-  { subject, keyId, policyId, issuerId, ...allowed }: AccessTokenSubject,
+  { subject, keyId, policyId, issuerId, attribution, ...allowed }: AccessTokenSubject,
   lifetimeSeconds: number,
   now: number,
 ): Promise<IssuedAccessToken> {
@@ -38,6 +45,7 @@ export async function mintAccessToken(
     jti: id,
     federation_policy_id: policyId,
     federation_issuer_id: issuerId,
+    ...(attribution === undefined ? {} : { attribution }),
     ...authorizationOf(allowed),
   }
   const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid: key.kid }, claims, key)
@@ -112,8 +120,10 @@ export async function verifyAccessToken(
     const expiresAt = Number(payload.exp) * 1_000
     if (isFromFuture(expiresAt, now)) return 'token_from_future'
     const allowed = allowedIn(payload.authorization_details)
+    const { attribution } = payload
     if (payload.scope !== 'inference' || !hasStrings(payload, claimNames) || allowed === undefined)
       return 'token_invalid'
+    if (attribution !== undefined && typeof attribution !== 'string') return 'token_invalid'
     return {
       claims: {
         keyId: payload.client_id,
@@ -121,6 +131,7 @@ export async function verifyAccessToken(
         id: payload.jti,
         policyId: payload.federation_policy_id,
         issuerId: payload.federation_issuer_id,
+        attribution,
         ...allowed,
       },
       kid: protectedHeader.kid ?? '',

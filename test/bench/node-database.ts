@@ -63,6 +63,10 @@ function newRow(ids: Ids): UsageRow {
     accessTokenId: null,
     modelAsked: null,
     upstream: null,
+    attribution: null,
+    endUser: null,
+    sessionId: null,
+    metadata: null,
   }
   const tokens = {
     promptTokens: 412,

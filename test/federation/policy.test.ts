@@ -16,6 +16,8 @@ const row: PolicyRow = {
   subject: 's',
   condition: null,
   conditionEnvironment: null,
+  attributeTo: null,
+  attributeEnvironment: null,
   requiredScope: null,
   requiredTokenType: null,
   enabled: true,

@@ -16,7 +16,12 @@ const policies: Record<string, string> = {}
 beforeAll(async () => {
   latchkey = await startWithPastedIssuer()
   stranger = await createKeyPair('ES256', 'es')
-  const checks = { scoped: { required_scope: 'deploy' }, typed: { required_token_type: 'id' }, plain: {} }
+  const checks = {
+    scoped: { required_scope: 'deploy' },
+    typed: { required_token_type: 'id' },
+    attributed: { attribute_to: 'claims.repository_id' },
+    plain: {},
+  }
   for (const [name, check] of Object.entries(checks)) {
     const made = await latchkey.admin('policies.create', {
       name,
@@ -156,6 +161,22 @@ const tokens: TokenRow[] = [
   ['a scope of 513', signed({ scopes: ['s'.repeat(513)] }), 'claim_too_long', 'scopes'],
   ['a long sub with another aud', signed({ sub: 's'.repeat(513), aud: 'elsewhere' }), 'claim_too_long', 'sub'],
   // Claim checks
+  [
+    'no claim that usage is attributed to',
+    signed({}),
+    'attribution_failed',
+    'No such key: repository_id; ask has(…) first',
+    'attributed',
+  ],
+  ...[7, true, ['1'], '', ' ', 'x'.repeat(129), 'a\0b', '\ud800', 'sk-lk-v1-0123456789abcdef'].map(
+    (value): TokenRow => [
+      `the attribution ${JSON.stringify(value).slice(0, 30)}`,
+      signed({ repository_id: value }),
+      'attribution_failed',
+      undefined,
+      'attributed',
+    ],
+  ),
   ['no scopes where one is required', signed({ scope: 'deploy' }), 'scopes_missing', undefined, 'scoped'],
   ['scopes a string', signed({ scopes: 'deploy' }), 'scopes_wrong_type', undefined, 'scoped'],
   ['scopes null', signed({ scopes: null }), 'scopes_wrong_type', undefined, 'scoped'],

@@ -90,6 +90,8 @@ export function organizationRows(name: string): OrganizationRows {
     tokensPerMinute: null,
     allowedModels: null,
     allowedPresets: null,
+    labels: null,
+    attributeFromHeader: null,
     ...times,
   }
   const issuer: Issuer = {
@@ -121,6 +123,8 @@ export function organizationRows(name: string): OrganizationRows {
     subject: 'workload',
     condition: null,
     conditionEnvironment: null,
+    attributeTo: null,
+    attributeEnvironment: null,
     requiredScope: null,
     requiredTokenType: null,
     enabled: true,
@@ -166,6 +170,7 @@ export function auditRow(requestId: string): AuditRow {
     accessTokenExpiresAt: null,
     clientAddress: null,
     recordedClaims: null,
+    attribution: null,
   }
 }
 
@@ -199,5 +204,9 @@ export function usageRow(requestId: string, { organization, workspace, key }: Or
     firstByteMilliseconds: null,
     clientLeft: false,
     estimated: false,
+    attribution: null,
+    endUser: null,
+    sessionId: null,
+    metadata: null,
   }
 }

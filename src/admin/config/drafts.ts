@@ -17,6 +17,7 @@ import { draftApiKey } from '../keys/keys.ts'
 import { newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
 import type { Entry } from '../kinds/kinds.ts'
+import { rejectHeaderOfTarget, rejectTargetWithHeader } from '../operation/attribution-header.ts'
 import type { Needs } from '../operation/context.ts'
 import { checkNameIsFree, notFound } from '../operation/references.ts'
 import { draftPolicy } from '../policies/policies.ts'
@@ -48,6 +49,8 @@ export type Drafting = {
   issuers: Map<string, Issuer>
   /** Ids of inference keys by name. */
   keyIds: Map<string, string>
+  /** The keys that take whose usage a call is from a header, by id. */
+  frontEnds: Map<string, Pick<ApiKey, 'name' | 'attributeFromHeader'>>
   workspaceIds: Map<string, string>
   users: Map<string, UserDraft>
   /** Names of the new keys that were made elsewhere, by hash. */
@@ -68,6 +71,7 @@ export async function createDrafting(context: DraftContext, organizationId: stri
     owner: null,
     issuers: new Map(issuers.map((row) => [row.name, row])),
     keyIds: new Map(keys.map(({ name, id }) => [name, id])),
+    frontEnds: new Map(keys.flatMap((key) => (key.attributeFromHeader === null ? [] : [[key.id, key]]))),
     workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
     users: new Map(),
     hashes: new Map(),
@@ -143,7 +147,11 @@ export async function draftKeyEntry(
       throw new Fault('conflict', 'the user and the workspace of a key cannot change; choose another name')
     if (wanted.hash !== undefined && wanted.hash !== before.hash)
       throw new Fault('conflict', 'the saved key has another hash, which cannot change; choose another name')
-    if (!isSame(entry, saved.entry)) checkBounds(row, wanted)
+    if (!isSame(entry, saved.entry)) {
+      checkBounds(row, wanted)
+      rejectHeaderOfTarget(registry, row)
+    }
+    noteFrontEnd(drafting, row)
     return { entry, id: row.id, save: () => [updateApiKey(orm, row.id, { ...fields, updatedAt: now })] }
   }
   checkNameIsFree('key', registry.keys, wanted.name, organizationId)
@@ -154,9 +162,15 @@ export async function draftKeyEntry(
   const row = { ...drafted, ...pinned, managedBy }
   checkBounds(row, wanted)
   drafting.keyIds.set(row.name, row.id)
+  noteFrontEnd(drafting, row)
   const entry = { ...keyEntry(row, names), ...(pinned === undefined ? {} : { hash: pinned.hash }) }
   const save = () => [insertApiKey(orm, row)]
   return { entry, id: row.id, save, ...(pinned === undefined ? { secret: text } : {}) }
+}
+
+function noteFrontEnd({ frontEnds }: Drafting, row: ApiKey): void {
+  if (row.attributeFromHeader === null) frontEnds.delete(row.id)
+  else frontEnds.set(row.id, row)
 }
 
 /**
@@ -198,7 +212,10 @@ export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>
     managedBy: ownerOf(drafting, saved),
   }
   const entry = policyEntry(row, { issuer: wanted.issuer, key: wanted.key })
-  if (!isSame(entry, saved?.entry)) checkPolicyFields(row)
+  if (!isSame(entry, saved?.entry)) {
+    checkPolicyFields(row)
+    rejectTargetWithHeader(drafting.frontEnds.get(keyId) ?? { name: wanted.key, attributeFromHeader: null })
+  }
   const save = () => [before ? updatePolicy(orm, row.id, row) : insertPolicy(orm, row)]
   const was = saved && before ? namesakesOf(saved, before, wanted, row) : {}
   return { entry, was, id: row.id, save, policy: row }

@@ -57,6 +57,8 @@ export function rejectExpired({ expires_at }: { expires_at?: Date | null }, now:
 export function checkBounds(key: ApiKey, { limit_reset }: { limit_reset?: string | null }): void {
   const { kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets } = key
   const bounds = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets]
+  if (kind !== 'inference' && key.attributeFromHeader !== null)
+    throw new Fault('invalid', 'A management key cannot call inference: remove attribute_from_header')
   const isBounded = bounds.some((bound) => bound !== null)
   if (kind !== 'inference' && isBounded)
     throw new Fault('invalid', 'A management key cannot call inference: remove its limits, rates, models and presets')

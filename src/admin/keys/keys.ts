@@ -12,6 +12,7 @@ import { findOrDraftUser } from '../../keys/users.ts'
 import { headOfKey } from '../../registry/row-heads.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
+import { rejectHeaderOfTarget } from '../operation/attribution-header.ts'
 import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
@@ -138,6 +139,7 @@ async function updateKey(context: ChangeContext & Needs<'spending'>, input: type
   rejectExpired(input, context.now())
   const fields = columnsOf<ApiKey>(keyFields, input)
   checkBounds({ ...key, ...fields }, input)
+  rejectHeaderOfTarget(registry, { ...key, ...fields })
   return change(context, input, fields)
 }
 

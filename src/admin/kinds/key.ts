@@ -3,6 +3,7 @@
 import type { ApiKey } from '../../../db/schema/schema.ts'
 import { keyKinds, limitResets } from '../../../db/schema/value-names.ts'
 import { keyStates } from '../../keys/api-key.ts'
+import { attributionHeaderShape, labelsShape } from '../../keys/key-shapes.ts'
 import { keyBounds } from '../../keys/settable-limits.ts'
 import { keyHashText } from '../../values/id-text.ts'
 import { type } from '../../values/shape.ts'
@@ -148,6 +149,30 @@ export const keyFields = {
       option: '--allowed-presets <pattern...>',
       says: 'presets that the key may use; every request must name one of them',
       no: 'remove the preset restriction',
+    },
+  },
+  labels: {
+    shape: labelsShape.or('null'),
+    column: 'labels',
+    normal: (value) => (Object.keys(value as object).length === 0 ? null : value),
+    shown: type({ '[string]': 'string' }).or('null'),
+    line: 'labels?',
+    flag: {
+      option: '--labels <name=value...>',
+      says: 'what reports and budgets group keys by, such as team=research',
+      form: 'pairs',
+      no: 'remove the labels',
+    },
+  },
+  attribute_from_header: {
+    shape: attributionHeaderShape.or('null'),
+    column: 'attributeFromHeader',
+    shown: 'string | null',
+    line: 'attribution from header?',
+    flag: {
+      option: '--attribute-from-header <header>',
+      says: 'header that says whose usage a call is; only for a front end that sets it for each user',
+      no: 'ignore such a header',
     },
   },
   managed_by: { column: 'managedBy', shown: 'string | null' },

@@ -16,6 +16,11 @@ export const conditionShape = textCheckedLater(
   conditionCharactersMax,
   'A CEL expression of type bool over `subject`, `audience`, `scopes`, `token_type` and `claims`',
 )
+/** The same. */
+export const attributionShape = textCheckedLater(
+  conditionCharactersMax,
+  'A CEL expression of type string over the variables of conditions: whose usage it is',
+)
 /** A letter that is seen: fillers and blank hieroglyphs count as letters too. */
 const visibleLetter = /[\p{L}--[\p{Default_Ignorable_Code_Point}\u{13441}\u{13442}]]/v
 /** For the next reviewer. */

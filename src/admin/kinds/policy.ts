@@ -14,7 +14,7 @@ import {
   withoutApiKey,
 } from '../../values/shapes.ts'
 import { everyJudge, type Fields, storedTime } from './fields.ts'
-import { conditionShape, exceptionsShape, testsShape } from './policy-shapes.ts'
+import { attributionShape, conditionShape, exceptionsShape, testsShape } from './policy-shapes.ts'
 
 const descriptionCharactersMax = 1_000
 export const policyStates = ['enabled', 'paused', 'inactive'] as const
@@ -100,6 +100,18 @@ export const policyFields = {
     },
   },
   condition_environment: { column: 'conditionEnvironment', shown: 'number.integer | null' },
+  attribute_to: {
+    shape: attributionShape.or('null'),
+    column: 'attributeTo',
+    shown: text,
+    line: 'attribute to?',
+    decides: everyJudge,
+    flag: {
+      option: '--attribute-to <cel>',
+      says: 'CEL expression of whose usage it is, such as claims.repository_id (default: the subject)',
+      no: 'attribute usage to the subject',
+    },
+  },
   required_scope: {
     shape: claimValueShape.or('null'),
     column: 'requiredScope',

@@ -1,6 +1,6 @@
 // Makes a test of a policy from an exchange in the audit log: its recorded claims, and what was decided. It saves nothing.
 
-import type { PolicyTest } from '../../../db/schema/schema.ts'
+import type { PolicyTest } from '../../../db/schema/policy-parts.ts'
 import { findAudit, type ListedAudit } from '../../../db/tables/audit.ts'
 import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'

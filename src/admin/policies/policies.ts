@@ -11,6 +11,7 @@ import { type } from '../../values/shape.ts'
 import { referenceShape, withoutNul } from '../../values/shapes.ts'
 import { isSameTo } from '../kinds/fields.ts'
 import { policyFields } from '../kinds/policy.ts'
+import { rejectTargetWithHeader } from '../operation/attribution-header.ts'
 import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation/operation.ts'
@@ -152,6 +153,7 @@ function findTargetKey({ registry }: Needs<'registry'>, reference: string, organ
       'invalid',
       `The key ${JSON.stringify(key.name)} is a management key: choose an inference key as the target`,
     )
+  rejectTargetWithHeader(key)
   return key.id
 }
 

@@ -2,29 +2,37 @@
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import {
+  type Condition,
   compileCondition,
+  compileText,
   conditionEnvironment,
   describeConditionFault,
   isConditionFault,
 } from '../../federation/condition/compile.ts'
+import type { ConditionFault } from '../../federation/condition/permitted.ts'
 import { policyBoundsBytesMax } from '../../limits.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { policyFields } from '../kinds/policy.ts'
 
-/** The columns that an input sets, without the issuer and the key. A condition is saved with the environment in which it was checked. */
-export function policyColumns(input: { condition?: string | null }): Partial<PolicyRow> {
-  const { condition } = input
-  const environment = condition === null ? null : conditionEnvironment
-  const columns = columnsOf<PolicyRow>(policyFields, input)
-  return condition === undefined ? columns : { ...columns, conditionEnvironment: environment }
+type Expressions = { condition?: string | null; attribute_to?: string | null }
+
+/** The columns that an input sets, without the issuer and the key. An expression is saved with the environment in which it was checked. */
+export function policyColumns(input: Expressions): Partial<PolicyRow> {
+  const { condition, attribute_to: attributeTo } = input
+  const environmentOf = (source: string | null) => (source === null ? null : conditionEnvironment)
+  return {
+    ...columnsOf<PolicyRow>(policyFields, input),
+    ...(condition === undefined ? {} : { conditionEnvironment: environmentOf(condition) }),
+    ...(attributeTo === undefined ? {} : { attributeEnvironment: environmentOf(attributeTo) }),
+  }
 }
 
 type NewColumns = Omit<PolicyRow, 'id' | 'organizationId' | 'issuerId' | 'keyId' | 'createdAt' | 'updatedAt'>
 
 /** The same for a new policy: what the input lacks has its default. */
-export function newPolicyColumns(input: { condition?: string | null }): NewColumns {
-  const { condition = null } = input
-  const columns = { ...newColumnsOf<PolicyRow>(policyFields, input), ...policyColumns({ condition }) }
+export function newPolicyColumns(input: Expressions): NewColumns {
+  const { condition = null, attribute_to = null } = input
+  const columns = { ...newColumnsOf<PolicyRow>(policyFields, input), ...policyColumns({ condition, attribute_to }) }
   return { ...columns, deletedAt: null, managedBy: null } as NewColumns
 }
 
@@ -34,11 +42,8 @@ export function checkPolicyFields(row: PolicyRow): void {
     throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both', {
       hint: ' (--subject, --condition)',
     })
-  if (row.condition !== null && row.conditionEnvironment === conditionEnvironment) {
-    const compiled = compileCondition(row.condition)
-    if (isConditionFault(compiled))
-      throw new Fault('invalid', `The condition cannot be saved: ${describeConditionFault(row.condition, compiled)}`)
-  }
+  checkExpression('The condition', compileCondition, row.condition, row.conditionEnvironment)
+  checkExpression('attribute_to', compileText, row.attributeTo, row.attributeEnvironment)
   const bounds = [...(row.allowedModels ?? []), ...(row.allowedPresets ?? [])]
   // Counted as the token contains them, where a character may take six bytes.
   if (Buffer.byteLength(JSON.stringify(bounds)) > policyBoundsBytesMax)
@@ -46,4 +51,17 @@ export function checkPolicyFields(row: PolicyRow): void {
       'invalid',
       `The models and presets of a policy are in every access token and must take at most ${policyBoundsBytesMax} bytes in total: use fewer or shorter patterns`,
     )
+}
+
+/** One that was saved in an earlier environment stays as it is. */
+function checkExpression(
+  what: string,
+  compile: (source: string) => Condition | ConditionFault,
+  source: string | null,
+  environment: number | null,
+): void {
+  if (source === null || environment !== conditionEnvironment) return
+  const compiled = compile(source)
+  if (isConditionFault(compiled))
+    throw new Fault('invalid', `${what} cannot be saved: ${describeConditionFault(source, compiled)}`)
 }

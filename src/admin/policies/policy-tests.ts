@@ -1,6 +1,7 @@
 // Runs the tests that are stored with policies: when a policy is saved, by command, and when the engine has changed.
 import { createPace } from '../../../db/read/pace.ts'
-import type { Policy as PolicyRow, PolicyTest } from '../../../db/schema/schema.ts'
+import type { PolicyTest } from '../../../db/schema/policy-parts.ts'
+import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { runPolicyTest, type TestedIssuer, type TestedPolicy, type TestResult } from '../../federation/policy-test.ts'
 import { checkShape } from '../../values/shape.ts'

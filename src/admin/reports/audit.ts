@@ -134,6 +134,7 @@ async function showAudit(row: ListedAudit, names: RowNames): Promise<typeof exch
     issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
     key_id: row.keyId,
     subject: row.subject,
+    attribution: row.attribution,
     subject_token_id: row.subjectTokenId,
     subject_token_sha256: row.subjectTokenSha256,
     access_token_id: row.accessTokenId,

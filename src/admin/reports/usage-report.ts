@@ -8,7 +8,6 @@ import {
   valueNamesOf,
 } from '../../../db/read/usage-report.ts'
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
-import { usageGroupings } from '../../../db/schema/usage-groupings.ts'
 import { Fault } from '../../fault.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
@@ -18,8 +17,9 @@ import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import { archivedResponse } from '../operation/responses.ts'
 import { archivedOf } from './archived.ts'
+import { type Grouping, groupingShape, labelIn } from './grouping.ts'
 import { traits, traitsOf } from './report-page.ts'
-import { createRowNames } from './row-names.ts'
+import { createRowNames, type RowNames } from './row-names.ts'
 import { dayText, groupOf } from './usage.ts'
 import { showTotals } from './usage-figures.ts'
 
@@ -33,7 +33,7 @@ const reportInput = type({
   '+': 'reject',
   ...organizationInput,
   ...traits,
-  'by?': type.enumerated(...usageGroupings),
+  'by?': groupingShape,
   'since?': timeShape.configure({ says: 'The first day; 29 days before `until` if it is not sent' }),
   'until?': timeShape.configure({
     says: `The last day, at most ${daysMax} days with the first; today if it is not sent`,
@@ -56,8 +56,10 @@ function reportForCaller(
 
 async function report(
   context: Needs<'orm' | 'registry' | 'now' | 'onProgress'>,
-  { by = 'key', ...input }: typeof reportInput.infer,
+  { by: asked = 'key', ...input }: typeof reportInput.infer,
 ) {
+  const label = labelIn(asked)
+  const by = label === undefined ? (asked as UsageGrouping) : 'key'
   const { orm, registry, now, onProgress } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
   const { firstDay, lastDay } = daysBetween(input, now())
@@ -74,30 +76,31 @@ async function report(
           keyIds: keyId === undefined ? undefined : [keyId],
           firstDay,
           lastDay,
-          perDay: by === 'day',
+          perDay: by === 'day' || (label !== undefined && input.per_day === true),
         })),
         cutAt: undefined,
       }
     : await reportLedger(orm, by, filter, { rowsMax: rowsReadMax, onProgress })
   // Totals are kept when rows are archived.
   const archived = hasTotals ? {} : await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
-  const groups = by === 'day' ? daysOf(found.groups) : byTokens(found.groups)
-  const { offset = 0, limit = groupsDefault, per_day: perDay = false } = input
   const names = createRowNames(registry)
+  const wanted = label === undefined ? found.groups : await byLabel(found.groups, label, names)
+  const groups = by === 'day' ? daysOf(wanted) : byTokens(wanted)
+  const { offset = 0, limit = groupsDefault, per_day: perDay = false } = input
   const chosenGroups = groups.slice(offset, offset + limit)
   // Of the keys, only those that are shown are read by day.
   const keyIds = chosenGroups.map(({ values }) => String(values[0]))
   const perDayOf =
-    by === 'key' && hasTotals && perDay
+    asked === 'key' && hasTotals && perDay
       ? (await reportDays(orm, 'key', { organizationId, keyIds, firstDay, lastDay, perDay })).groups
-      : found.groups
+      : wanted
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
-    ...(await groupOf(by, groupValues(by, values), names)),
+    ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),
     ...showTotals(totals),
     ...(perDay ? { days: daysInOrder(perDayOf.get(JSON.stringify(values))).map(showDay) } : {}),
   }))
   return {
-    by,
+    by: asked,
     since: dayText(firstDay),
     until: dayText(lastDay),
     counted_since: timeOf(Math.max(found.cutAt ?? since, since)),
@@ -117,9 +120,27 @@ function daysBetween({ since, until }: typeof reportInput.infer, now: number): {
   return { firstDay, lastDay }
 }
 
-function groupValues(by: UsageGrouping, values: UsageGroup['values']): Record<string, string | number | null> {
+function groupValues(
+  by: UsageGrouping,
+  values: UsageGroup['values'],
+  label: string | undefined,
+): Record<string, string | number | null> {
+  if (label !== undefined) return { label: values[0] ?? null }
   if (by === 'day') return { day: values[0] ?? 0 }
   return Object.fromEntries(valueNamesOf(by).map((name, index) => [name, values[index] ?? null]))
+}
+
+/** The keys of each value of a label as one group, with its days. Keys without the label are one group too. */
+async function byLabel(ofKeys: ReadonlyMap<string, UsageGroup>, label: string, names: RowNames) {
+  const groups = new Map<string, UsageGroup>()
+  for (const { values, totals, days } of ofKeys.values()) {
+    const value = (await names.key(String(values[0])))?.labels?.[label] ?? null
+    const name = JSON.stringify([value])
+    const known = groups.get(name) ?? { values: [value], totals: sumOf([]), days: new Map<number, UsageTotals>() }
+    groups.set(name, { ...known, totals: sumOf([known.totals, totals]) })
+    for (const [day, ofDay] of days) known.days.set(day, sumOf([known.days.get(day) ?? sumOf([]), ofDay]))
+  }
+  return groups
 }
 
 /** One group for each day. */
@@ -161,7 +182,7 @@ const text = 'string | null'
 
 /** `counted_since` is later than `since` where there are too many requests to add up. */
 export const usageReportResponse = type({
-  by: type.enumerated(...usageGroupings),
+  by: 'string',
   since: 'string',
   until: 'string',
   counted_since: 'string',
@@ -176,6 +197,10 @@ export const usageReportResponse = type({
     'issuer_id?': text,
     'issuer_url?': text,
     'subject?': text,
+    'attribution?': text,
+    'label?': text,
+    'user?': text,
+    'session_id?': text,
     'model?': text,
     'workspace_id?': text,
     'preset_version?': text,

@@ -1,8 +1,8 @@
 // Admin operations that read usage: totals by key or another field, single requests, and a check that the two agree.
 
 import { mapInSlices } from '../../../db/read/pace.ts'
-import { findDrift, sumUsage, type UsageSum } from '../../../db/read/usage-totals.ts'
-import { type UsageGrouping, usageGroupings } from '../../../db/schema/usage-groupings.ts'
+import { addedTo, findDrift, sumUsage, type UsageSum } from '../../../db/read/usage-totals.ts'
+import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
 import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
 import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
@@ -11,12 +11,13 @@ import { operation } from '../operation/operation.ts'
 import { organizationInput, timeOf } from '../operation/references.ts'
 import type { requestResponse } from '../operation/responses.ts'
 import { archivedOf } from './archived.ts'
+import { type Grouping, groupingShape, labelIn } from './grouping.ts'
 import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
 import { showTotals } from './usage-figures.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits })
-const sumInput = usageInput.merge({ '+': 'reject', 'by?': type.enumerated(...usageGroupings) })
+const sumInput = usageInput.merge({ '+': 'reject', 'by?': groupingShape })
 
 export const usageOperations = {
   'usage.sum': operation(sumInput, sum),
@@ -27,11 +28,27 @@ export const usageOperations = {
 async function sum(context: Needs<'orm' | 'registry' | 'onProgress'>, { by = 'key', ...input }: typeof sumInput.infer) {
   // Totals must be complete, so there are fewer groups only on request.
   const filter = await usageFilter(context, { limit: reportRowsMax, ...input })
-  const sums = await sumUsage(context.orm, by, filter, context.onProgress)
   const names = createRowNames(context.registry)
-  const show = async (sum: UsageSum) => ({ ...(await groupOf(by, sum.group, names)), ...totalsOf(sum) })
+  const label = labelIn(by)
+  const sums =
+    label === undefined
+      ? await sumUsage(context.orm, by as UsageGrouping, filter, context.onProgress)
+      : await sumByLabel(context, label, filter, names)
+  const show = async (sum: UsageSum) => ({ ...(await groupOf(by as Grouping, sum.group, names)), ...totalsOf(sum) })
   const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
   return { data: await mapInSlices(sums, show), ...archived }
+}
+
+/** The keys of each value of a label. Keys without the label are one group. */
+async function sumByLabel({ orm, onProgress }: Needs<'orm' | 'onProgress'>, label: string, filter: UsageFilter, names: RowNames) {
+  const ofKeys = await sumUsage(orm, 'key', { ...filter, limit: Number.MAX_SAFE_INTEGER }, onProgress)
+  const sums = new Map<string | null, UsageSum>()
+  for (const sum of ofKeys) {
+    const value = (await names.key(String(sum.group.keyId)))?.labels?.[label] ?? null
+    const known = sums.get(value)
+    sums.set(value, known === undefined ? { ...sum, group: { label: value } } : addedTo(known, sum))
+  }
+  return [...sums.values()].toSorted((one, other) => other.totalTokens - one.totalTokens).slice(0, filter.limit)
 }
 
 /** `archived` lists the archives whose days were not compared. */
@@ -72,11 +89,15 @@ type GroupName =
   | 'workspace_id'
   | 'preset_version'
   | 'upstream'
+  | 'attribution'
+  | 'label'
+  | 'user'
+  | 'session_id'
   | 'day'
 type Group = { [Name in GroupName]?: string | number | null } & { key_deleted?: boolean }
 
 /** The group of a row of totals, with the field names of the other responses and the current names of rows. */
-export async function groupOf(by: UsageGrouping, group: UsageSum['group'], names: RowNames): Promise<Group> {
+export async function groupOf(by: Grouping, group: UsageSum['group'], names: RowNames): Promise<Group> {
   const [keyId = null, policyId = null, issuerId = null] = [group.keyId, group.policyId, group.issuerId].map((id) =>
     typeof id === 'string' ? id : null,
   )
@@ -91,14 +112,22 @@ export async function groupOf(by: UsageGrouping, group: UsageSum['group'], names
       const issuerUrl = (await names.issuer(issuerId))?.issuerUrl ?? null
       return { issuer_id: group.issuerId, issuer_url: issuerUrl, subject: group.subject }
     }
+    case 'attribution':
+      return { attribution: group.attribution }
     case 'model':
       return { model: group.model }
     case 'preset':
       return { workspace_id: group.workspaceId, preset_version: group.presetVersion }
     case 'upstream':
       return { upstream: group.upstream }
+    case 'user':
+      return { user: group.endUser }
+    case 'session':
+      return { session_id: group.sessionId }
     case 'day':
       return { day: dayText(Number(group.day)) }
+    default:
+      return { label: group.label }
   }
 }
 
@@ -124,6 +153,10 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     issuer_id: row.issuerId,
     issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
     subject: row.subject,
+    attribution: row.attribution,
+    user: row.endUser,
+    session_id: row.sessionId,
+    metadata: metadataOf(row.metadata),
     access_token_id: row.accessTokenId,
     endpoint: row.endpoint,
     model: row.model,
@@ -145,4 +178,9 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     first_byte_milliseconds: row.firstByteMilliseconds,
     duration_milliseconds: row.durationMilliseconds,
   }
+}
+
+/** Earlier programs did not record it. */
+function metadataOf(text: string | null): object | null {
+  return text === null ? null : (JSON.parse(text) as object)
 }

@@ -18,7 +18,7 @@ import { type ConditionFault, findForbidden } from './permitted.ts'
  */
 export const conditionEnvironment = 1
 
-/** A condition that passed every check. It is opaque: only `compileCondition` creates one. */
+/** An expression that passed every check. It is opaque: only this file creates one. */
 export type Condition = Readonly<{
   source: string
   ast: ASTNode
@@ -26,14 +26,38 @@ export type Condition = Readonly<{
   evaluate: (view: ConditionView) => unknown
 }>
 
+/** What an expression must return, and what an author of another one can do. `dyn` is a claim, whose type is not known. */
+type ResultRule = { types: readonly string[]; message: (type: string) => string; hint: (type: string) => string }
+
+const trueOrFalse: ResultRule = {
+  types: ['bool'],
+  message: (type) => `The result must be true or false, not ${type}`,
+  hint: (type) =>
+    type === 'dyn' ? 'compare it, as in claims.admin == true' : 'compare it with == or another operator',
+}
+const text: ResultRule = {
+  types: ['string', 'dyn'],
+  message: (type) => `The result must be a string, not ${type}`,
+  hint: () => 'name a claim, as in claims.repository_id, or convert the value with string()',
+}
+
 /**
  * Checks length, syntax, allow list, types, result type and worst-case cost. Returns the condition or the first
  * problem.
  */
 export function compileCondition(source: string): Condition | ConditionFault {
+  return compile(source, trueOrFalse)
+}
+
+/** The same for an expression that returns a string, such as `claims.repository_id`. */
+export function compileText(source: string): Condition | ConditionFault {
+  return compile(source, text)
+}
+
+function compile(source: string, result: ResultRule): Condition | ConditionFault {
   const whole = { start: 0, end: source.length }
   if (isLonger(source, conditionCharactersMax))
-    return { ...whole, message: `A condition has at most ${conditionCharactersMax} characters` }
+    return { ...whole, message: `An expression has at most ${conditionCharactersMax} characters` }
   const parsed = parse(source)
   if ('message' in parsed) return parsed
   const { ast } = parsed
@@ -41,10 +65,8 @@ export function compileCondition(source: string): Condition | ConditionFault {
   if (forbidden !== undefined) return forbidden
   const { valid, type, error } = parsed.check()
   if (!valid) return faultFrom(error, source)
-  if (type !== 'bool') {
-    const hint = type === 'dyn' ? 'compare it, as in claims.admin == true' : 'compare it with == or another operator'
-    return { ...whole, message: `The result must be true or false, not ${type}`, hint }
-  }
+  if (type === undefined || !result.types.includes(type))
+    return { ...whole, message: result.message(String(type)), hint: result.hint(String(type)) }
   if (!(estimateNanoseconds(ast) <= conditionNanosecondsMax)) {
     const hint = 'compare fewer or shorter values; chained macros and contains() with a claim on both sides cost most'
     return { ...whole, message: 'It could take too long on a large token', hint }

@@ -1,4 +1,6 @@
 // Findings that need no example: claims and values that the issuer does not send, the audience, and the age of tokens.
+import { attributionOf } from '../attribution.ts'
+import { claimsReadBy } from '../condition/claims-read.ts'
 import { type ClaimName, membersOf, type Paths } from './atom.ts'
 import { valueAt } from './candidate.ts'
 import type { IssuerKind } from './issuer-kind.ts'
@@ -35,7 +37,22 @@ export function findAdvice({ policy, issuer, kind, paths, stranger }: Subject): 
     advice.push({ rule: 'default-audience', detail: policy.audience })
   if (kind.hasLongTokens === true && issuer.maxTokenAgeSeconds === null)
     advice.push({ rule: 'long-token', detail: kind.title })
+  add('attribution-chosen', chosenIn(policy, kind))
   return advice
+}
+
+/** Any workload requests the audience that it likes. */
+const chosenEverywhere = ['aud']
+
+/** The claims among those that usage is attributed to that the author of a job chooses. */
+function chosenIn(
+  { attributeTo = null, attributeEnvironment = null }: LintedPolicy,
+  { chosenClaims = [] }: IssuerKind,
+) {
+  const attribution = attributionOf({ attributeTo, attributeEnvironment })
+  if (typeof attribution !== 'object') return []
+  const { names } = claimsReadBy(attribution.ast)
+  return [...chosenClaims, ...chosenEverywhere].filter((claim) => names.has(claim))
 }
 
 /** The texts with which claims that name a tenant, or a part of one, are compared. */

@@ -33,6 +33,7 @@ export const buildkite: IssuerKind = {
   wideRule: 'tenant-wide',
   namesRule: 'buildkite-names',
   checks: [],
+  chosenClaims: ['build_branch', 'build_tag', 'step_key'],
   stranger: {
     sub: 'organization:mallory:pipeline:lab:ref:refs/heads/patch-1:commit:0f0e0d0c0b0a09080706050403020100fedcba98:step:ask',
     organization_slug: 'mallory',

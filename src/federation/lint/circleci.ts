@@ -27,6 +27,7 @@ export const circleci: IssuerKind = {
     { rule: 'circleci-ssh-rerun', applies: (facts) => !isExactly(facts, sshRerun, /^false$/) },
     { rule: 'circleci-fork', applies: (facts) => isNamed(facts, 'vcs-ref') && !isNamed(facts, 'vcs-origin') },
   ],
+  chosenClaims: ['oidc.circleci.com/vcs-ref'],
   checkedClaims: [sshRerun, 'oidc.circleci.com/vcs-ref', 'oidc.circleci.com/vcs-origin'],
   stranger: {
     sub: 'org/c9035eb6-6eb2-4c85-8a81-d9ee6a1fa8c2/project/90000000-0000-4000-8000-000000000001/user/90000000-0000-4000-8000-000000000003/vcs-origin/github.com/mallory/lab/vcs-ref/refs/heads/patch-1',

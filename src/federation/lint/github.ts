@@ -146,6 +146,7 @@ export const github: IssuerKind = {
     { rule: 'github-old-subject', applies: (facts) => isOnly(facts, 'sub', /^repo:[^@/:]+\/[^@:*]+:/) },
   ],
   checkedClaims: [...borrowed, 'ref_protected', 'job_workflow_sha', 'sha', 'event_name'],
+  chosenClaims: ['environment', 'workflow', 'workflow_ref', 'job_workflow_ref', 'ref', 'head_ref', 'base_ref'],
   strangerChecks: [
     {
       rule: 'github-environment-alone',

@@ -84,6 +84,7 @@ export const gitlab: IssuerKind = {
     },
   ],
   checkedClaims: ['ref_protected', 'environment_protected', 'ref', 'ref_path', 'sha', 'runner_environment'],
+  chosenClaims: ['environment', 'deployment_tier', 'ref', 'ref_path'],
   stranger: {
     sub: 'project_path:mallory/lab:ref_type:branch:ref:patch-1',
     namespace_id: '900000002',

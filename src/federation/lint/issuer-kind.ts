@@ -58,6 +58,8 @@ export type IssuerKind = {
   checks: readonly Check[]
   /** Claims that the checks read in addition to those of the levels. */
   checkedClaims?: readonly ClaimName[]
+  /** Claims that the author of a job sets, such as the name of an environment or a branch. */
+  chosenClaims?: readonly string[]
   /** Rules for policies that do not name the tenant, before the general ones. */
   strangerChecks?: readonly Check[]
   /** All claims of a stranger's token in its most dangerous form, except `iss`, `aud` and the times. */

@@ -9,9 +9,10 @@ import type { Facts } from './fact.ts'
 import { claimsReadIn } from './guesses.ts'
 import type { IssuerKind } from './issuer-kind.ts'
 import { kindFor } from './issuer-kinds.ts'
-import { type LintLevel, levelOf, type RuleName, strangerRules } from './rules.ts'
+import { type LintLevel, levelOf, type RuleName } from './rules.ts'
 import { createSearch } from './search.ts'
 import { isShared } from './shared-issuer.ts'
+import { strangerRules } from './stranger-rules.ts'
 import { detailRulesOf, isUndecidable, strangerRuleOf } from './suspicion.ts'
 import {
   claimsToShow,

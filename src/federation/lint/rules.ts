@@ -77,6 +77,11 @@ const table = {
     'Another service that receives such a token sends it here.',
     'Choose an audience of your own, such as the URL of your server, and request it.',
   ),
+  'attribution-chosen': warning(
+    'The policy attributes usage to a claim that the author of a job chooses.',
+    'A workload whose budget is spent takes another branch or environment name, and has a new budget.',
+    'Attribute to an id that the issuer sets, such as `claims.repository_id` or `claims.project_id`.',
+  ),
   'tenant-wide': warning(
     'The policy names the tenant, but nothing within it: every repository, project, job or application passes.',
     'Anyone who can run a job anywhere in the organization passes.',
@@ -228,20 +233,3 @@ export function levelOf(rule: RuleName, shared: boolean): LintLevel {
   const { level } = lintRules[rule]
   return level === 'blocking' && !shared ? 'warning' : level
 }
-
-/**
- * The rules that ask whether a stranger passes. They answer one question, from the most to the least specific; if one of
- * them is found, all other questions about who passes are open.
- */
-export const strangerRules: readonly RuleName[] = [
-  'vacuous',
-  'prefix-open',
-  'contains-only',
-  'email-domain',
-  'github-environment-alone',
-  'k8s-any-namespace',
-  'shared-no-tenant',
-  'exclusion-only',
-  'not-decided',
-  'not-proven-narrow',
-]

@@ -11,7 +11,8 @@ import { admits, type Fact, type Facts, factsOf } from './fact.ts'
 import type { IssuerKind } from './issuer-kind.ts'
 
 /** What the linter reads of a policy. */
-export type LintedPolicy = Pick<Policy, 'audience' | 'subject' | 'condition' | 'requiredScope' | 'requiredTokenType'>
+export type LintedPolicy = Pick<Policy, 'audience' | 'subject' | 'condition' | 'requiredScope' | 'requiredTokenType'> &
+  Partial<Pick<Policy, 'attributeTo' | 'attributeEnvironment'>>
 
 /** What the linter reads of an issuer. */
 export type LintedIssuer = Pick<Issuer, 'issuerUrl' | 'maxTokenAgeSeconds' | 'shared'>

@@ -83,10 +83,12 @@ function createReadNames({ policies, onPolicyLoaded }: Needs['registry']): ReadN
     byIssuer.set(id, names)
     return names
   }
-  const note = ({ issuerId, condition }: Policy): void => {
-    if (condition === null || !condition.includes('claims')) return
-    const names = ofIssuer(issuerId)
-    for (const name of namesIn(condition)) if (names.size < namesMax) names.add(name)
+  const note = ({ issuerId, condition, attributeTo }: Policy): void => {
+    for (const expression of [condition, attributeTo]) {
+      if (expression === null || !expression.includes('claims')) continue
+      const names = ofIssuer(issuerId)
+      for (const name of namesIn(expression)) if (names.size < namesMax) names.add(name)
+    }
   }
   onPolicyLoaded.push(note)
   return {
@@ -107,10 +109,10 @@ function createReadNames({ policies, onPolicyLoaded }: Needs['registry']): ReadN
   }
 }
 
-/** A condition that cannot be parsed any longer reads nothing. */
-function namesIn(condition: string): Iterable<string> {
+/** An expression that cannot be parsed any longer reads nothing. */
+function namesIn(expression: string): Iterable<string> {
   try {
-    return claimsReadBy(parseSource(condition).ast).names
+    return claimsReadBy(parseSource(expression).ast).names
   } catch {
     return []
   }

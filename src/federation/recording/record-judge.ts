@@ -1,7 +1,8 @@
 // Judges a recorded exchange by a policy, with the steps of an exchange that depend on the policy. What the record
 // cannot decide is said, never guessed.
 
-import { claimsReadBy } from '../condition/claims-read.ts'
+import { attributionOf } from '../attribution.ts'
+import { type ClaimsRead, claimsReadBy } from '../condition/claims-read.ts'
 import { checkCondition } from '../condition/compile.ts'
 import { type Dependencies, type Facts, policySteps, type Step } from '../pipeline.ts'
 import { conditionOf, type Policy } from '../policy.ts'
@@ -31,7 +32,7 @@ export type HashInUse = () => ClaimHash | undefined
 
 /** Returns a function that judges exchanges of the policy's issuer. The times of a token are not judged again. */
 export function createRecordJudge(policy: Policy, hash: HashInUse): (exchange: RecordedExchange) => Judgment {
-  const { steps, isUnknown, checkHidden } = readPolicy(policy, hash)
+  const { steps, isUnknown, isUnattributed, checkHidden } = readPolicy(policy, hash)
   return ({ subject, tokenId, reason, record }) => {
     if (reason !== null && isOfEveryPolicy(reason)) return { outcome: reason }
     if (record === null) return { unknown: 'nothing_recorded' }
@@ -44,7 +45,8 @@ export function createRecordJudge(policy: Policy, hash: HashInUse): (exchange: R
     }
     for (const { name, isAsked, check } of steps) {
       if (!isAsked(policy)) continue
-      const unknown = name === 'condition' ? isUnknown(record) : undefined
+      const unknown =
+        name === 'condition' ? isUnknown(record) : name === 'attribution' ? isUnattributed(record) : undefined
       if (unknown !== undefined) return unknown
       const isHidden = name === 'condition' && record.key !== undefined
       const outcome = isHidden ? checkHidden(token) : check(facts, dependencies)
@@ -72,14 +74,21 @@ type ReadPolicy = {
   steps: readonly Step[]
   /** Why the condition cannot be judged on a record. */
   isUnknown: (record: RecordedClaims) => Judgment | undefined
+  /** The same for what it attributes to, whose length hashes do not show. */
+  isUnattributed: (record: RecordedClaims) => Judgment | undefined
   checkHidden: (token: SubjectToken) => ReturnType<typeof checkCondition>
 }
 
 function readPolicy(policy: Policy, hash: HashInUse): ReadPolicy {
   const condition = conditionOf(policy)
+  const attribution = attributionOf(policy)
+  const isUnattributed = (record: RecordedClaims) => {
+    if (typeof attribution !== 'object' || !attribution.usesClaims) return undefined
+    return missingIn(record, claimsReadBy(attribution.ast)) ?? (record.key === undefined ? undefined : hashed)
+  }
   if (typeof condition !== 'object')
-    return { steps: policySteps, isUnknown: () => undefined, checkHidden: () => undefined }
-  const { names, readsAll } = claimsReadBy(condition.ast)
+    return { steps: policySteps, isUnknown: () => undefined, isUnattributed, checkHidden: () => undefined }
+  const read = claimsReadBy(condition.ast)
   let hidden: { by: ClaimHash; condition: ReturnType<typeof hideCondition> } | undefined
   const hiddenBy = (by: ClaimHash) => {
     if (hidden?.by !== by) hidden = { by, condition: hideCondition(condition, by) }
@@ -87,13 +96,13 @@ function readPolicy(policy: Policy, hash: HashInUse): ReadPolicy {
   }
   return {
     steps: policySteps,
+    isUnattributed,
     isUnknown: (record) => {
-      if (readsAll && record.complete !== true) return { unknown: 'claim_not_recorded' }
-      for (const claim of names) if (!isRecorded(record, claim)) return { unknown: 'claim_not_recorded', claim }
-      if (record.key === undefined) return undefined
+      const lacking = missingIn(record, read)
+      if (lacking !== undefined || record.key === undefined) return lacking
       const by = hash()
       const isJudgeable = by !== undefined && by.key === record.key && hiddenBy(by) !== undefined
-      return isJudgeable ? undefined : { unknown: 'hashed' }
+      return isJudgeable ? undefined : hashed
     },
     checkHidden: (token) => {
       const by = hash()
@@ -101,6 +110,14 @@ function readPolicy(policy: Policy, hash: HashInUse): ReadPolicy {
       return compiled === undefined ? undefined : checkCondition(compiled, token)
     },
   }
+}
+
+const hashed: Judgment = { unknown: 'hashed' }
+
+function missingIn(record: RecordedClaims, { names, readsAll }: ClaimsRead): Judgment | undefined {
+  if (readsAll && record.complete !== true) return { unknown: 'claim_not_recorded' }
+  for (const claim of names) if (!isRecorded(record, claim)) return { unknown: 'claim_not_recorded', claim }
+  return undefined
 }
 
 function tokenOf(subject: string, { claims }: RecordedClaims): SubjectToken {

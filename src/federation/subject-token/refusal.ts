@@ -17,6 +17,7 @@ export const stepNames = [
   'scopes',
   'token_type',
   'condition',
+  'attribution',
   'replay',
   'minting',
 ] as const
@@ -140,6 +141,7 @@ const reasons = {
   condition_false: refusedAt('condition'),
   condition_error: refusedAt('condition'),
   claims_too_large: refusedAt('condition'),
+  attribution_failed: refusedAt('attribution'),
   jti_missing: refusedAt('replay'),
   replayed: refusedAt('replay'),
   changed_meanwhile: refusedAt('minting'),

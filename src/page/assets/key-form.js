@@ -37,7 +37,17 @@ function bodyOf(values) {
     tokens_per_minute: number('tokens_per_minute'),
     allowed_models: lines('allowed_models'),
     allowed_presets: lines('allowed_presets'),
+    labels: pairs(lines('labels')),
+    attribute_from_header: of('attribute_from_header') || null,
   }
+}
+
+/** Lines of name=value. @param {string[] | null} lines */
+function pairs(lines) {
+  if (lines === null) return null
+  return Object.fromEntries(
+    lines.map((line) => [line.split('=')[0]?.trim(), line.split('=').slice(1).join('=').trim()]),
+  )
 }
 
 /** @param {Partial<Key>} key */
@@ -50,6 +60,8 @@ function valuesOf({
   tokens_per_minute: tokens,
   allowed_models: models,
   allowed_presets: presets,
+  labels,
+  attribute_from_header: header,
   expires_at: expires,
 }) {
   const local = expires
@@ -64,6 +76,10 @@ function valuesOf({
     tokens_per_minute: numberText(tokens),
     allowed_models: (models ?? []).join('\n'),
     allowed_presets: (presets ?? []).join('\n'),
+    labels: Object.entries(labels ?? {})
+      .map((pair) => pair.join('='))
+      .join('\n'),
+    attribute_from_header: header ?? '',
     expires_at: local.slice(0, 16),
   }
 }
@@ -143,7 +159,11 @@ function limits(edited) {
     <div class="fields">
       ${numberField(edited, 'requests_per_minute', 'Requests a minute', optional)} ${numberField(edited, 'tokens_per_minute', 'Tokens a minute', optional)}
     </div>
-    <div class="fields">${draft.field('allowed_models', 'Allowed models', lines)} ${draft.field('allowed_presets', 'Allowed presets', lines)}</div>`
+    <div class="fields">${draft.field('allowed_models', 'Allowed models', lines)} ${draft.field('allowed_presets', 'Allowed presets', lines)}</div>
+    <div class="fields">
+      ${draft.field('labels', 'Labels', { required: false, rows: 2, mono: true, help: 'name=value, one per line. Reports and budgets group keys by them.' })}
+      ${draft.field('attribute_from_header', 'Attribution from header', { required: false, mono: true, help: 'Such as x-user. Only for a front end that sets it for each user' })}
+    </div>`
 }
 
 /** @param {string} text of a new key */

@@ -40,6 +40,11 @@ export const groupings = {
       row.subject === null ? 'no token, with the key' : `${row.subject} (${row.issuer_url ?? row.issuer_id})`,
     fields: ['subject', 'issuer_id', 'issuer_url'],
   },
+  attribution: {
+    title: 'Attribution',
+    name: (/** @type {UsageRow} */ row) => row.attribution ?? 'not attributed',
+    fields: ['attribution'],
+  },
   model: { title: 'Model', name: (/** @type {UsageRow} */ row) => row.model ?? 'unknown', fields: ['model'] },
   preset: {
     title: 'Preset',
@@ -50,6 +55,12 @@ export const groupings = {
     title: 'Inference server',
     name: (/** @type {UsageRow} */ row) => row.upstream ?? 'none reached',
     fields: ['upstream'],
+  },
+  user: { title: 'User', name: (/** @type {UsageRow} */ row) => row.user ?? 'not said', fields: ['user'] },
+  session: {
+    title: 'Session',
+    name: (/** @type {UsageRow} */ row) => row.session_id ?? 'not said',
+    fields: ['session_id'],
   },
   day: { title: 'Day (UTC)', name: (/** @type {UsageRow} */ row) => row.day, fields: ['day'] },
 }

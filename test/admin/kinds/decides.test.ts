@@ -36,6 +36,7 @@ const edits: Record<string, { before?: object; edit: unknown }> = {
   audience: { edit: 'gpu' },
   subject: { before: { subject: 'repo:acme/app:environment:production' }, edit: null },
   condition: { edit: `${accepted} && true` },
+  attribute_to: { edit: 'claims.environment' },
   required_scope: { before: { required_scope: 'deploy' }, edit: null },
   required_token_type: { before: { required_token_type: 'id' }, edit: null },
   enabled: { edit: false },
@@ -78,6 +79,7 @@ describe('what is read of a policy is what the table says:', () => {
       managedBy: null,
     },
     ...{ audience: 'llm', subject: 'workload', condition: 'claims.team == "a"', conditionEnvironment },
+    ...{ attributeTo: 'claims.team', attributeEnvironment: conditionEnvironment },
     ...{ requiredScope: 'deploy', requiredTokenType: 'id', replayProtection: true, maxLifetimeSeconds: 60 },
     ...{ allowedModels: ['m'], allowedPresets: ['p'], tests: [], lintExceptions: [{ rule: 'dead', because: 'so' }] },
     ...{ createdAt: 0, updatedAt: 0, deletedAt: null },
@@ -96,8 +98,9 @@ describe('what is read of a policy is what the table says:', () => {
       return Reflect.get(target, name) as unknown
     }
     await read(new Proxy(row, { get, getOwnPropertyDescriptor }))
-    // The environment belongs to the condition.
+    // The environment belongs to the expression.
     seen.delete('conditionEnvironment')
+    seen.delete('attributeEnvironment')
     const columns = Object.values<Field>(judgedBy(judge, policyFields)).map(({ column }) => String(column))
     expect([...seen].toSorted()).toEqual(columns.toSorted())
   }

@@ -36,6 +36,7 @@ const policies: Walk = {
     audience: ['llm', 'gpu'],
     subject: ['workload', 'job'],
     condition: ['claims.team == "a"', 'claims.team == "b"'],
+    attribute_to: ['claims.repository_id', 'claims.project_id'],
     required_scope: ['deploy', 'call'],
     required_token_type: ['id', 'access'],
     enabled: [true, false],
@@ -77,6 +78,8 @@ const keys: Walk = {
       ['b', 'a'],
     ],
     allowed_presets: [['support'], ['team*', 'a']],
+    labels: [{ team: 'research' }, { team: 'sales', 'cost-centre': '12' }],
+    attribute_from_header: ['x-user', 'x-open-webui-user-id'],
   },
   writeOnly: ['hash'],
 }
@@ -178,6 +181,7 @@ function argumentOf(field: Field | undefined, name: string, value: unknown): str
   if (form === 'text-file') return [long, fileWith(name, String(value))]
   if (form === 'json-file') return [long, fileWith(name, JSON.stringify(value))]
   if (form === 'yes-no') return [long, value === true ? 'yes' : 'no']
+  if (form === 'pairs') return [long, ...Object.entries(value as object).map((pair) => pair.join('='))]
   if (form === 'duration') return [long, `${value}s`]
   if (Array.isArray(value)) return [long, ...value.map((each) => (typeof each === 'object' ? each.rule : String(each)))]
   return [long, String(value)]

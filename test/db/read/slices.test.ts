@@ -121,9 +121,12 @@ async function sumAtOnce(
     key: ['key_id'],
     policy: ['policy_id'],
     subject: ['issuer_id', 'subject'],
+    attribution: ['attribution'],
     model: ['model'],
     preset: ['workspace_id', 'preset_version'],
     upstream: ['upstream'],
+    user: ['end_user'],
+    session: ['session_id'],
     day: ['at / 86400000'],
   }[by].join(', ')
   const { rows } = await own.database.client.execute({

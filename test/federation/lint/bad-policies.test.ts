@@ -8,6 +8,7 @@ import { findingsOf, policyOf } from './linting.ts'
 /** What is about the policy itself, rather than about who passes. */
 const withoutExample = [
   ...['dead', 'unknown-claim', 'always-error', 'default-audience', 'long-token', 'look-alike'],
+  'attribution-chosen',
   ...['not-decided', 'not-proven-narrow', 'shared-unknown'],
 ]
 

@@ -240,6 +240,11 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'kubernetes', subject: 'system:serviceaccount:ml:batch', audience: 'https://kubernetes.default.svc' },
     { issuer: 'gitlab', condition: 'claims.project_id == "20"', audience: 'https://gitlab.com' },
   ],
+  'attribution-chosen': [
+    { issuer: 'github', condition: 'claims.repository_id == "797215326"', attributeTo: 'claims.environment' },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20"', attributeTo: 'claims.project_id + "/" + claims.ref' },
+    { issuer: 'own', subject: 'batch', attributeTo: 'string(claims.aud)' },
+  ],
   'tenant-wide': [
     { issuer: 'github', condition: 'claims.repository_owner_id == "162148032"' },
     { issuer: 'github', condition: 'subject.startsWith("repo:acme/")' },

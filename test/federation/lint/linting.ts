@@ -48,6 +48,8 @@ export type PolicyRow = {
   audience?: string
   scope?: string
   type?: string
+  /** What usage is attributed to. */
+  attributeTo?: string
   /** Seconds. Default: 600, which no rule minds. */
   maxTokenAge?: number | null
   /** What was answered. Default: no, which counts for issuers that are not known to be shared. */
@@ -57,7 +59,7 @@ export type PolicyRow = {
 }
 
 /** What the linter reads, from a row. */
-export function policyOf({ subject, condition, audience, scope, type }: PolicyRow) {
+export function policyOf({ subject, condition, audience, scope, type, attributeTo }: PolicyRow) {
   return {
     audience: audience ?? 'https://llm.acme.example',
     subject: subject ?? null,
@@ -65,6 +67,8 @@ export function policyOf({ subject, condition, audience, scope, type }: PolicyRo
     conditionEnvironment: condition === undefined ? null : conditionEnvironment,
     requiredScope: scope ?? null,
     requiredTokenType: type ?? null,
+    attributeTo: attributeTo ?? null,
+    attributeEnvironment: attributeTo === undefined ? null : conditionEnvironment,
   }
 }
 

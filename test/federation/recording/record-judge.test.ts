@@ -17,6 +17,7 @@ const policy: Policy = {
     description: null,
   },
   ...{ audience: 'a', subject: null, condition: 'claims.team == "x"', conditionEnvironment },
+  ...{ attributeTo: null, attributeEnvironment: null },
   ...{ requiredScope: null, requiredTokenType: null, replayProtection: false, maxLifetimeSeconds: 900, enabled: true },
   ...{ allowedModels: null, allowedPresets: null, lintExceptions: null, tests: null, managedBy: null },
   ...{ createdAt: 0, updatedAt: 0, deletedAt: null },

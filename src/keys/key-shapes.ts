@@ -1,0 +1,29 @@
+// Shapes of what a key has for reports: labels, and the header that says whose usage a call is.
+import { type } from '../values/shape.ts'
+import { textShape, withoutApiKey } from '../values/shapes.ts'
+import { attributionHeaderProblem } from './attribution.ts'
+
+const labelsMax = 16
+const labelValueCharactersMax = 128
+/** JSON Schema has no flags. */
+export const labelName = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/
+const valueShape = withoutApiKey(textShape(1, labelValueCharactersMax))
+
+export const labelsShape = type({ '[string]': valueShape })
+  .narrow((labels, context) => {
+    const names = Object.keys(labels)
+    const wrong = names.find((name) => !labelName.test(name))
+    if (wrong !== undefined)
+      return context.mustBe(
+        `without the name ${JSON.stringify(wrong.slice(0, 80))}: a name has 1 to 63 letters, digits and ._/- and starts with a letter or digit`,
+      )
+    return names.length <= labelsMax || context.mustBe(`at most ${labelsMax} labels`)
+  })
+  .configure({ says: `At most ${labelsMax} names with their values, such as \`{"team": "research"}\`` })
+
+export const attributionHeaderShape = type('string')
+  .narrow((name, context) => {
+    const problem = attributionHeaderProblem(name)
+    return problem === undefined || context.mustBe(`another header: ${problem}`)
+  })
+  .configure({ says: 'Header whose value says whose usage a call with this key is', minLength: 1, maxLength: 64 })
