@@ -40,7 +40,12 @@ async function sum(context: Needs<'orm' | 'registry' | 'onProgress'>, { by = 'ke
 }
 
 /** The keys of each value of a label. Keys without the label are one group. */
-async function sumByLabel({ orm, onProgress }: Needs<'orm' | 'onProgress'>, label: string, filter: UsageFilter, names: RowNames) {
+async function sumByLabel(
+  { orm, onProgress }: Needs<'orm' | 'onProgress'>,
+  label: string,
+  filter: UsageFilter,
+  names: RowNames,
+) {
   const ofKeys = await sumUsage(orm, 'key', { ...filter, limit: Number.MAX_SAFE_INTEGER }, onProgress)
   const sums = new Map<string | null, UsageSum>()
   for (const sum of ofKeys) {
