@@ -35,6 +35,8 @@ const unbounded = {
   tokens_per_minute: null,
   allowed_models: null,
   allowed_presets: null,
+  labels: null,
+  attribute_from_header: null,
   managed_by: null,
 }
 
@@ -155,6 +157,7 @@ describe('what is created is printed whole:', () => {
       subject: 'sub',
       condition: null,
       condition_environment: null,
+      attribute_to: null,
       required_scope: 'deploy',
       description: null,
       required_token_type: 'id',
