@@ -35,7 +35,10 @@ export async function fetchText(
       })
     const reason = describeError(error)
     const advice = /certificate/i.test(reason) ? '; with your own CA, set NODE_EXTRA_CA_CERTS to its file' : ''
-    throw new Fault('unavailable', `${name} could not be reached at ${shown(url)}`, { hint: `: ${reason}${advice}` })
+    throw new Fault('unavailable', `${name} could not be reached`, {
+      hint: ` at ${shown(url)}: ${reason}${advice}`,
+      cause: error,
+    })
   }
 }
 

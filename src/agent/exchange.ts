@@ -1,13 +1,14 @@
-// One token exchange at a Latchkey, as a client: the request (RFC 8693 §2.1), its bounds, and failures in sentences that
-// say what to check.
+// One token exchange at a Latchkey, for a workload: the base URL, and failures in sentences that say what to check.
 import { Fault } from '../fault.ts'
-import { type Fetch, fetchText } from './bounded-fetch.ts'
+import type { Fetch } from './bounded-fetch.ts'
 import { isLoopback } from './identity-token.ts'
-import { parseObject, readClaims } from './unverified-claims.ts'
+import { requestToken, type TokenResponse } from './token-request.ts'
+import { readClaims } from './unverified-claims.ts'
 
 export type ExchangeRequest = { url: string; policy: string; subjectToken: string }
 /** `now` is in milliseconds since 1970; `userAgent` is what the server sees. */
 export type ExchangeDependencies = { fetch: Fetch; now: () => number; userAgent: string }
+type Refusal = TokenResponse & { token: undefined }
 /** Times are in milliseconds since 1970. */
 export type AccessToken = { text: string; issuedAt: number; expiresAt: number }
 
@@ -43,47 +44,34 @@ export async function exchangeToken(
   dependencies: ExchangeDependencies,
 ): Promise<AccessToken> {
   const { fetch, now, userAgent } = dependencies
-  const body = new URLSearchParams({
-    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
-    federation_policy_id: request.policy,
-    subject_token: request.subjectToken,
-  })
   const issuedAt = now()
-  const headers = { accept: 'application/json', 'user-agent': userAgent }
-  const init = { method: 'POST', headers, body }
-  const { status, text } = await fetchText(fetch, `${request.url}/oauth/token`, init, 'The Latchkey server')
-  const members = parseObject(text)
-  if (status !== 200) throw refusalOf(status, members, request)
-  const { access_token: token, token_type: type, expires_in: seconds } = members
-  const isToken = typeof token === 'string' && /^[\w.~+/=-]{1,16384}$/.test(token)
-  const isBearer = typeof type === 'string' && type.toLowerCase() === 'bearer'
-  if (!isToken || !isBearer || typeof seconds !== 'number' || !(seconds > 0 && seconds <= 86_400))
-    throw new Fault('bad_gateway', `The server at ${request.url} did not send an access token`, { hint: urlHint })
-  return { text: token, issuedAt, expiresAt: issuedAt + seconds * 1000 }
+  const init = { headers: { accept: 'application/json', 'user-agent': userAgent } }
+  const options = { fetch, init, name: 'The Latchkey server' }
+  const response = await requestToken(`${request.url}/oauth/token`, request, options)
+  if (response.token === undefined) throw refusalOf(response, request)
+  return { text: response.token, issuedAt, expiresAt: issuedAt + response.lifetimeSeconds * 1_000 }
 }
 
 const urlHint = ': check that LATCHKEY_URL is the base URL of a Latchkey server; it ends in /v1'
 
-function refusalOf(status: number, members: Record<string, unknown>, { url, subjectToken }: ExchangeRequest): Fault {
-  const { error, error_description: description, request_id: id } = members
-  if (typeof error !== 'string')
+function refusalOf({ status, error, description, requestId }: Refusal, { url, subjectToken }: ExchangeRequest): Fault {
+  if (status === 200)
+    return new Fault('bad_gateway', `The server at ${url} did not send an access token`, { hint: urlHint })
+  if (error === undefined)
     return new Fault('bad_gateway', `The server at ${url} responded with ${status}, not as Latchkey does`, {
       hint: urlHint,
     })
-  const sentence = typeof description === 'string' ? description.slice(0, 1_000) : error.slice(0, 100)
-  const request = typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? ` (request id ${id})` : ''
+  const request = requestId === undefined ? '' : ` (request id ${requestId})`
   const isRefused = error === 'invalid_grant' || error === 'invalid_target'
   const lines = isRefused
     ? [
         `The JWT of this workload has ${describeClaims(subjectToken)}`,
         'Check: the policy id is right, the policy is enabled, and its issuer, audience and subject or condition match the JWT',
-        `The reason is in the audit log of the server: latchkey audit show${request === '' ? '' : ` ${String(id)}`}`,
+        `The reason is in the audit log of the server: latchkey audit show${requestId === undefined ? '' : ` ${requestId}`}`,
       ]
     : [`Check: the policy id and the URL ${url}`]
-  return new Fault(status >= 500 || status === 429 ? 'unavailable' : 'forbidden', `${sentence}${request}`, {
-    hint: `\n${lines.join('\n')}`,
-  })
+  const code = status >= 500 || status === 429 ? 'unavailable' : 'forbidden'
+  return new Fault(code, `${description ?? error}${request}`, { hint: `\n${lines.join('\n')}` })
 }
 
 /** What a policy compares, from the unverified JWT: `iss "…", sub "…", aud "…", exp …`. None of it is a secret. */

@@ -27,7 +27,8 @@ test('a server that is not there is named without its query', async () => {
   const failed = fetchText(fetch, 'http://127.0.0.1:1/t?secret=1', {}, 'The server')
   await expect(failed).rejects.toMatchObject({
     code: 'unavailable',
-    message: 'The server could not be reached at http://127.0.0.1:1/t',
+    message: 'The server could not be reached',
+    hint: expect.stringMatching(/^ at http:\/\/127\.0\.0\.1:1\/t: /),
   })
 })
 
@@ -35,7 +36,7 @@ test('a certificate that is not trusted comes with the setting for a private CA'
   // The texts of Node and Bun, and of Deno.
   for (const reason of ['unable to verify the first certificate', 'invalid peer certificate: UnknownIssuer']) {
     const failed = fetchText(() => Promise.reject(new Error(reason)), 'https://llm.example.com/v1', {}, 'The server')
-    const hint = `: ${reason}; with your own CA, set NODE_EXTRA_CA_CERTS to its file`
+    const hint = ` at https://llm.example.com/v1: ${reason}; with your own CA, set NODE_EXTRA_CA_CERTS to its file`
     await expect(failed).rejects.toMatchObject({ code: 'unavailable', hint })
   }
 })
