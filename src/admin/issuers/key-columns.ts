@@ -7,7 +7,7 @@ import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import type { Needs } from '../operation/context.ts'
 import { findBundleSigner } from './bundle-signers.ts'
-import { type KeySource, type KeySourceInput, readKeySource } from './issuer-input.ts'
+import { byDiscovery, type KeySource, type KeySourceInput, readKeySource } from './issuer-input.ts'
 
 export type KeyColumnsInput = KeySourceInput & {
   bundle_signer?: string | null
@@ -29,8 +29,11 @@ export function keyColumns(
   before?: IssuerRow,
 ): KeyColumns {
   const signerId = signerIdOf(context, organizationId, input, before)
-  const source = readKeySource(context, input)
-  if (signerId !== null) return columnsOfSigner(signerId, { ...input, isSourceNamed: 'keySource' in source }, before)
+  const named = readKeySource(context, input)
+  const isSourceNamed = 'keySource' in named
+  if (signerId !== null) return columnsOfSigner(signerId, { ...input, isSourceNamed }, before)
+  // An issuer that waited for its first bundle has no keys to keep.
+  const source = !isSourceNamed && before?.jwks === emptyKeySet ? byDiscovery : named
   const expiry = input.keys_expire_at
   const isPasted = (source.keySource ?? before?.keySource) === 'jwks'
   if (expiry != null && !isPasted)

@@ -322,6 +322,19 @@ test('an issuer that was added for bundles has no keys until one is imported', a
   expect((await exchange()).status).toBe(200)
 })
 
+test('an issuer whose signer is removed before its first bundle has the default source, and can be exported', async () => {
+  const named = { name: 'unbundled', issuer_url: 'https://unbundled.example.com' }
+  await own.admin('issuers.add', { ...named, bundle_signer: 'other' })
+  const freed = await own.admin('issuers.update', { issuer: 'unbundled', bundle_signer: null })
+  expect(freed).toMatchObject({ key_source: 'discovery', bundle_signer: null, keys: [], keys_expire_at: null })
+  const { organization: _all, ...document } = await own.admin<Row>('config.export', { only: ['issuers'] })
+  expect(document.issuers).toContainEqual(named)
+  const plan = await own.admin<{ changes: object[] }>('config.plan', { document })
+  expect(plan.changes).toEqual([])
+  const expiry = { issuer: 'unbundled', keys_expire_at: new Date(own.clock.now + 3_600_000).toISOString() }
+  expect(await refusalOf('issuers.update', expiry)).toStartWith('invalid')
+})
+
 test('a pasted set may expire too, and is refused with a reason of its own', async () => {
   const url = 'https://third.example.com'
   const jwks = { keys: [own.pairs.es.publicJwk] }
