@@ -47,6 +47,13 @@ describe('the assets', () => {
     expect(bytes).toBeLessThan(bytesMax)
   })
 
+  // The compiler cannot see it: the types of responses bring those of Node with them.
+  test('use nothing that only Node has', () => {
+    const ofNode = (text: string) => /\b(process|Buffer|require|setImmediate|global)\b(?=[.(])/.exec(text)?.[0]
+    for (const [name, text] of assets) expect({ name, found: ofNode(text) }).toEqual({ name, found: undefined })
+    expect(ofNode('read(process.env)')).toBe('process')
+  })
+
   test('name no other site: everything comes from the server', () => {
     const urlsIn = (text: string) =>
       [...text.matchAll(/(?:https?:|wss?:)?\/\/[\w-]+\.[\w.-]+[^\s"'`)]*/g)].map(([url]) => url)

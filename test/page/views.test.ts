@@ -2,7 +2,7 @@
 // conflicts, and a session that only reads.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { withTypes } from '../../src/admin/run-operation.ts'
-import type { Backtest, Exchange, Explanation, Finding, Issuer } from '../../src/page/types.ts'
+import type { Backtest, Exchange, Explanation, Finding, Issuer } from '../../src/admin/transport/response-types.ts'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { type OpenedPage, type Opening, openAdminPage } from '../support/opened-page.ts'

@@ -1,5 +1,5 @@
 // Changes: who changed what and when, with the row before and after.
-/** @import { Change } from '../report-types.ts' */
+/** @import { Change } from '../../admin/transport/response-types.ts' */
 /** @import { View } from '../types.ts' */
 import { get } from './client.js'
 import { fieldDiff } from './diff.js'
@@ -38,7 +38,7 @@ function who({ actor, actor_key_name: key }) {
 
 /** @param {Change} change */
 function fields({ before, after }) {
-  const of = (/** @type {Record<string, unknown> | null} */ row) =>
+  const of = (/** @type {object | null} */ row) =>
     row && Object.fromEntries(Object.entries(row).filter(([name]) => !ignored.includes(name)))
   const [old, now] = [of(before), of(after)]
   const names = Object.keys({ ...old, ...now }).filter(

@@ -1,5 +1,6 @@
 // Exchanges: the list as it grows, with filters; and one exchange with the reason and what to do about it.
-/** @import { Column, Exchange, Page, View } from '../types.ts' */
+/** @import { Exchange } from '../../admin/transport/response-types.ts' */
+/** @import { Column, Page, View } from '../types.ts' */
 import { get, segment } from './client.js'
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'

@@ -1,6 +1,6 @@
 // What the linter finds in policies: a badge for a list, and the findings with their witness.
-/** @import { Content, Finding } from '../types.ts' */
-/** @import { Policy } from './policy-fields.js' */
+/** @import { Finding, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { Content } from '../types.ts' */
 import { send } from './client.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'

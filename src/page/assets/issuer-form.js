@@ -1,5 +1,6 @@
 // The form that adds or changes an issuer. While somebody types its address, the server fetches its keys and shows them.
-/** @import { Issuer, Page, Verification } from '../types.ts' */
+/** @import { Issuer, Verification } from '../../admin/transport/response-types.ts' */
+/** @import { Page } from '../types.ts' */
 import { asProblem, segment, send } from './client.js'
 import { begin, createEdit, numberField, openEdit, saveEdit, trouble } from './edit.js'
 import { forgetFindings } from './findings.js'

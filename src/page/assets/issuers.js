@@ -1,5 +1,6 @@
 // Issuers: the list; one issuer with its keys; and the form that adds or changes one, with a test before it is saved.
-/** @import { Content, Issuer, Page, Verification, View } from '../types.ts' */
+/** @import { Issuer, Verification } from '../../admin/transport/response-types.ts' */
+/** @import { Content, Page, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
 import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } from './issuer-form.js'

@@ -1,5 +1,5 @@
 // The form that creates or changes a key. The secret of a new key is shown once.
-/** @import { Key } from '../report-types.ts' */
+/** @import { Key } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
 import { segment } from './client.js'
 import { openDialog } from './dialog.js'

@@ -1,7 +1,6 @@
 // Keys and budgets: the list with limits as bars, and one key with who uses it.
-/** @import { Key } from '../report-types.ts' */
+/** @import { Key, Policy } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
-/** @import { Policy } from './policy-fields.js' */
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
 import { keyForm } from './key-form.js'

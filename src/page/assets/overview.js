@@ -1,5 +1,5 @@
 // Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Three requests for data.
-/** @import { ExchangeCounts, Needed, UsageReport } from '../report-types.ts' */
+/** @import { ExchangeCounts, Needed, UsageReport } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'

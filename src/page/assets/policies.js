@@ -1,6 +1,6 @@
 // Policies: the list, and one policy with its rules, its exchanges, and the lines that a workload needs.
-/** @import { Content, Finding, Page, View } from '../types.ts' */
-/** @import { Policy } from './policy-fields.js' */
+/** @import { Finding, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { Content, Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get, segment, send } from './client.js'
 import { confirm } from './dialog.js'

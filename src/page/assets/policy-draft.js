@@ -1,7 +1,8 @@
 // A policy while it is edited: what was typed, what the server says about it (types, linter, stored tests, what would
 // change), and saving it over the version that was opened.
-/** @import { Backtest, Finding, Issuer, Page } from '../types.ts' */
-/** @import { Policy, PolicyValues } from './policy-fields.js' */
+/** @import { Backtest, Finding, Issuer, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { Page } from '../types.ts' */
+/** @import { PolicyValues } from './policy-fields.js' */
 import { asProblem, get, segment, send } from './client.js'
 import { begin, createEdit, saveEdit } from './edit.js'
 import { forgetFindings, isBlocking } from './findings.js'

@@ -1,5 +1,6 @@
 // The fields of a policy on the page: what the form holds of each, and those that it shows from here with their labels. What the API takes is
 // in admin/kinds/policy.ts; a test compares the two.
+/** @import { Policy } from '../../admin/transport/response-types.ts' */
 import { numberOf, numberText } from './number.js'
 
 /**
@@ -65,18 +66,9 @@ export const policyFieldList = /** @type {readonly (readonly [name: PolicyFieldN
 
 /** @typedef {{ rule: string, because: string }[]} Exceptions */
 /** What the form holds. @typedef {{ name: string, text: string, lines: string, number: string, flag: boolean, tests: string, exceptions: Exceptions }} Held */
-/** What a response has. @typedef {{ name: string, text: string | null, lines: string[] | null, number: number, flag: boolean, tests: object[] | null, exceptions: Exceptions | null }} Sent */
 /** @typedef {typeof policyFields} Table */
 /** @typedef {keyof Table} PolicyFieldName */
 /** @typedef {{ -readonly [Name in PolicyFieldName]: Held[Table[Name]['form']] }} PolicyValues */
-/** @typedef {{ [Name in PolicyFieldName as Table[Name] extends { of: infer Of extends string } ? Of : Name]: Sent[Table[Name]['form']] }} SentFields */
-/** @typedef {{ last_used_at?: string | null, last_refused_at?: string | null, last_refused_reason?: string | null }} LastUse */
-/**
- * @typedef {SentFields & LastUse & {
- *   id: string, issuer_url: string, key_name: string, enabled: boolean, state: 'enabled' | 'paused' | 'inactive',
- *   inactive_reason: string | null, updated_at: string, exchanges_24h?: { issued: number, refused: number },
- * }} Policy
- */
 
 /** @type {Record<keyof Held, (value: any) => unknown>} */
 const toHeld = {

@@ -1,6 +1,7 @@
 // The editor of policies: its fields, a picker that writes subject and condition for a platform, and beside them what the
 // server says while somebody types.
-/** @import { Backtest, Finding, Page } from '../types.ts' */
+/** @import { Backtest, Finding } from '../../admin/transport/response-types.ts' */
+/** @import { Page } from '../types.ts' */
 /** @import { PolicyField, PolicyFieldName } from './policy-fields.js' */
 import { numberField, trouble } from './edit.js'
 import { findingList } from './findings.js'

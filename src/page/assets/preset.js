@@ -1,5 +1,5 @@
 // One preset: its versions, their differences, and a try that shows the request as completed.
-/** @import { Preset, PresetVersion } from '../report-types.ts' */
+/** @import { Preset, PresetVersion } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm } from './dialog.js'
@@ -147,7 +147,7 @@ function versionTable(shown, designated) {
         isHeader: true,
         cell: ({ version }) => html`${version} ${version === designated ? badge('ok', 'designated') : nothing}`,
       },
-      { title: 'Model', cell: ({ config: { model, models } }) => mono(model ?? models, 120) },
+      { title: 'Model', cell: ({ config }) => mono(modelOf(config), 120) },
       { title: 'Created', cell: ({ created_at }) => ago(created_at) },
       ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: choose }] : []),
     ],
@@ -156,6 +156,12 @@ function versionTable(shown, designated) {
   })}
   ${total > versions.length ? html`<p class="muted">The newest ${versions.length} of ${count(total)}.</p>` : nothing}`
 }
+
+/** @param {PresetVersion} version */
+const settingsOf = ({ config }) => /** @type {Record<string, unknown>} */ (config)
+
+/** @param {{ model?: string, models?: string[] }} config */
+const modelOf = ({ model, models }) => model ?? models?.join(', ')
 
 /** @param {Shown} shown */
 const numbers = ({ versions }) =>
@@ -171,7 +177,7 @@ function compare(shown) {
   </div>`
   if (from === undefined || to === undefined) return fields
   const [old, now] = [from.system_prompt ?? '', to.system_prompt ?? '']
-  return html`${fields} ${fieldDiff(from.config, to.config, [`Version ${from.version}`, `Version ${to.version}`])}
+  return html`${fields} ${fieldDiff(settingsOf(from), settingsOf(to), [`Version ${from.version}`, `Version ${to.version}`])}
     ${old === now ? nothing : html`<h3>System prompt</h3>${lineDiff(old, now)}`}`
 }
 

@@ -1,6 +1,6 @@
 // Ready-to-paste lines for a policy: the client recipes of the manual, with the addresses and ids filled in.
+/** @import { Policy } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
-/** @import { Policy } from './policy-fields.js' */
 import { apiUrl } from './client.js'
 import { choice } from './form.js'
 import { html } from './lit-html.js'

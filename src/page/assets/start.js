@@ -1,6 +1,6 @@
 // Get started: the three steps to a first exchange, each with its state; it notices when the first exchange arrives.
-/** @import { Content, Exchange, View } from '../types.ts' */
-/** @import { Policy } from './policy-fields.js' */
+/** @import { Exchange, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { Content, View } from '../types.ts' */
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
 import { readHelp, whatToDo } from './manual.js'

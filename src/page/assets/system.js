@@ -1,5 +1,5 @@
 // System: version, backups, certificate, signing keys, the settings in effect, and who is signed in to this page.
-/** @import { SignedIn, SigningKey, System } from '../report-types.ts' */
+/** @import { SignedIn, SigningKey, System } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page, Tone, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm } from './dialog.js'

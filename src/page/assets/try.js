@@ -1,5 +1,6 @@
 // Try a token: decodes it here, and asks the server which step of an exchange would refuse it. Nothing is exchanged or stored.
-/** @import { Explanation, View } from '../types.ts' */
+/** @import { Explanation } from '../../admin/transport/response-types.ts' */
+/** @import { View } from '../types.ts' */
 import { send } from './client.js'
 import { createDraft, form } from './form.js'
 import { html, nothing } from './lit-html.js'

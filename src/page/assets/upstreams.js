@@ -1,5 +1,5 @@
 // Inference servers and prices: the servers in the order in which they are tried, each with a check; and what models cost.
-/** @import { Price, Upstream } from '../report-types.ts' */
+/** @import { Price, Upstream } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, View } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
 import { html } from './lit-html.js'

@@ -1,5 +1,5 @@
 // Usage: totals by key, policy, subject, model, preset or day, as stacked bars with the table behind them and as CSV.
-/** @import { UsageReport, UsageRow } from '../report-types.ts' */
+/** @import { UsageReport, UsageRow } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'

@@ -1,0 +1,48 @@
+// What the API returns, as types for its client in the browser: the modules of the page import them. Each follows from the shape of its
+// response.
+import type { keyResponse } from '../../keys/openapi.ts'
+import type { presetResponse, versionResponse } from '../../presets/responses.ts'
+import type { findingsResponse } from '../doctor/findings.ts'
+import type { issuerResponse } from '../operation/issuer-response.ts'
+import type {
+  changeResponse,
+  exchangeCountsResponse,
+  exchangeResponse,
+  explanationResponse,
+  findingResponse,
+  policyResponse,
+  verificationResponse,
+} from '../operation/responses.ts'
+import type { backtestResponse } from '../policies/backtest-response.ts'
+import type { usageReportResponse } from '../reports/usage-report.ts'
+import type { identityResponse, sessionResponse } from '../sessions/session-response.ts'
+import type { signingKeyResponse } from '../signing-keys.ts'
+import type { systemResponse } from '../system.ts'
+import type { priceListResponse } from '../upstreams/prices.ts'
+import type { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
+
+export type Backtest = typeof backtestResponse.infer
+export type Change = typeof changeResponse.infer
+export type Exchange = typeof exchangeResponse.infer
+export type ExchangeCounts = typeof exchangeCountsResponse.infer
+export type Explanation = typeof explanationResponse.infer
+export type Finding = typeof findingResponse.infer
+/** Who is signed in. */
+export type Identity = typeof identityResponse.infer
+export type Issuer = typeof issuerResponse.infer
+export type Key = typeof keyResponse.infer
+/** What the doctor found. */
+export type Needed = (typeof findingsResponse.infer)['findings'][number]
+export type Policy = typeof policyResponse.infer
+export type Preset = typeof presetResponse.infer
+export type PresetVersion = typeof versionResponse.infer
+export type Price = (typeof priceListResponse.infer)['data'][number]
+/** A session of the page. */
+export type SignedIn = typeof sessionResponse.infer
+export type SigningKey = typeof signingKeyResponse.infer
+export type System = typeof systemResponse.infer
+export type Upstream = typeof upstreamResponse.infer
+export type UpstreamCheck = typeof upstreamCheckResponse.infer
+export type UsageReport = typeof usageReportResponse.infer
+export type UsageRow = UsageReport['data'][number]
+export type Verification = typeof verificationResponse.infer
