@@ -22,14 +22,15 @@ import {
   type keyResponse,
   listDescription,
   listQuery,
+  type ShownKey,
   showDescription,
+  shownNames,
   updateBody,
   updateDescription,
 } from './openapi.ts'
 
-type KeyResponse = typeof keyResponse.infer
 /** A key as the operations show it. */
-type Shown = Omit<KeyResponse, 'creator_user_id' | `${string}byok${string}` | 'external_user'> & { owner_id: string }
+type Shown = ShownKey & { owner_id: string }
 type Fields = Omit<typeof updateBody.inferIn, (typeof ignoredFields)[number]>
 type Creation = Omit<typeof createBody.inferIn, (typeof ignoredFields)[number] | 'workspace_id'>
 type Filter = Omit<typeof listQuery.infer, 'workspace_id'> & { workspace: string }
@@ -155,32 +156,10 @@ function reply(status: number, body: unknown, headers: { etag?: string } = {}): 
  * providers are empty.
  */
 function responseOf(shown: Shown): typeof keyResponse.infer {
+  const own = Object.fromEntries(shownNames.map((name) => [name, shown[name]])) as ShownKey
   return {
-    hash: shown.hash,
-    name: shown.name,
-    label: shown.label,
-    disabled: shown.disabled,
-    workspace_id: shown.workspace_id,
+    ...own,
     creator_user_id: shown.owner_id,
-    id: shown.id,
-    kind: shown.kind,
-    state: shown.state,
-    owner: shown.owner,
-    ...(shown.last_used_at === undefined ? {} : { last_used_at: shown.last_used_at }),
-    created_at: shown.created_at,
-    updated_at: shown.updated_at,
-    expires_at: shown.expires_at,
-    limit: shown.limit,
-    limit_reset: shown.limit_reset,
-    limit_remaining: shown.limit_remaining,
-    usage: shown.usage,
-    usage_daily: shown.usage_daily,
-    usage_weekly: shown.usage_weekly,
-    usage_monthly: shown.usage_monthly,
-    requests_per_minute: shown.requests_per_minute,
-    tokens_per_minute: shown.tokens_per_minute,
-    allowed_models: shown.allowed_models,
-    allowed_presets: shown.allowed_presets,
     byok_usage: 0,
     byok_usage_daily: 0,
     byok_usage_weekly: 0,

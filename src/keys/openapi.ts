@@ -17,16 +17,17 @@ const bounds = {
   tokens_per_minute: 'number.integer | null',
   allowed_models: 'string[] | null',
   allowed_presets: 'string[] | null',
+  labels: type({ '[string]': 'string' }).or('null'),
+  attribute_from_header: 'string | null',
 } as const
 
-const keyFields = {
+const shownFields = {
   ...bounds,
   hash: 'string',
   name: 'string',
   label: 'string',
   disabled: 'boolean',
   workspace_id: 'string',
-  creator_user_id: 'string',
   id: 'string',
   kind: type.enumerated(...keyKinds),
   state: type.enumerated(...keyStates),
@@ -39,6 +40,16 @@ const keyFields = {
   usage_daily: money,
   usage_weekly: money,
   usage_monthly: money,
+} as const
+const shownKey = type(shownFields)
+/** A key as operations show it, without its user's id. */
+export type ShownKey = typeof shownKey.infer
+/** The names of what is sent as operations show it. */
+export const shownNames = Object.keys(shownFields).map((name) => name.replace('?', '')) as (keyof ShownKey)[]
+
+const keyFields = {
+  ...shownFields,
+  creator_user_id: 'string',
   byok_usage: money,
   byok_usage_daily: money,
   byok_usage_weekly: money,

@@ -1,10 +1,11 @@
-// The limits that can be set on an API key, for the commands and the key endpoints.
+// What can be set on an API key beside its name, for the commands and the key endpoints.
 import { limitResets } from '../../db/schema/value-names.ts'
 import { keyLimitDollarsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { modelPatternsShape, moneyShape, presetPatternsShape, rateShape, timeShape } from '../values/shapes.ts'
+import { attributionHeaderShape, labelsShape } from './key-shapes.ts'
 
-/** The limits of a key; null removes a limit. Money in US dollars. */
+/** Null removes what is set. Money in US dollars. */
 export const keyBounds = {
   'expires_at?': timeShape.or('null'),
   'limit?': moneyShape(keyLimitDollarsMax).or('null'),
@@ -13,4 +14,6 @@ export const keyBounds = {
   'tokens_per_minute?': rateShape.or('null'),
   'allowed_models?': modelPatternsShape.or('null'),
   'allowed_presets?': presetPatternsShape.or('null'),
+  'labels?': labelsShape.or('null'),
+  'attribute_from_header?': attributionHeaderShape.or('null'),
 } as const

@@ -1,6 +1,9 @@
 // The key endpoints (reference: Key endpoints): whose keys are listed, and what a caller cannot set.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import type { Field } from '../../src/admin/kinds/fields.ts'
+import { keyFields } from '../../src/admin/kinds/key.ts'
 import { inputEntriesMax } from '../../src/limits.ts'
+import { walks } from '../admin/kinds/samples.ts'
 import type { Row } from '../support/latchkey.ts'
 import { type PresetServer, startPresets } from '../support/presets.ts'
 
@@ -154,4 +157,16 @@ test('a key is found by its hash alone, not by its name or id', async () => {
       expect(await latchkey.call(method, `/keys/${reference}`, { key: own.key, body })).toMatchObject({ status: 404 })
   const shown = await latchkey.call('GET', `/keys/${hash}`, { key: own.key })
   expect(shown).toMatchObject({ status: 200, data: { name: 'by-hash', hash } })
+})
+
+test('every field that a change may set is set over HTTP, and read back', async () => {
+  const { samples } = walks.find(({ kind }) => kind === 'keys') ?? {}
+  const table: Readonly<Record<string, Field>> = keyFields
+  const settable = Object.keys(table).filter((name) => table[name]?.shape !== undefined && table[name].change !== false)
+  const { hash } = await latchkey.admin<KeyRow>('keys.create', { name: 'changed' })
+  const values = Object.fromEntries(settable.map((name) => [name, samples?.[name]?.[1] ?? 'renamed']))
+  const changed = await latchkey.call('PATCH', `/keys/${hash}`, { key: own.key, body: values })
+  expect(changed).toMatchObject({ status: 200, data: values })
+  expect(await latchkey.call('GET', `/keys/${hash}`, { key: own.key })).toMatchObject({ data: values })
+  expect(settable).toContain('labels')
 })

@@ -3,7 +3,6 @@
 import type { ApiKey } from '../../../db/schema/schema.ts'
 import { keyKinds, limitResets } from '../../../db/schema/value-names.ts'
 import { keyStates } from '../../keys/api-key.ts'
-import { attributionHeaderShape, labelsShape } from '../../keys/key-shapes.ts'
 import { keyBounds } from '../../keys/settable-limits.ts'
 import { keyHashText } from '../../values/id-text.ts'
 import { type } from '../../values/shape.ts'
@@ -152,7 +151,7 @@ export const keyFields = {
     },
   },
   labels: {
-    shape: labelsShape.or('null'),
+    shape: keyBounds['labels?'],
     column: 'labels',
     normal: (value) => (Object.keys(value as object).length === 0 ? null : value),
     shown: type({ '[string]': 'string' }).or('null'),
@@ -165,7 +164,7 @@ export const keyFields = {
     },
   },
   attribute_from_header: {
-    shape: attributionHeaderShape.or('null'),
+    shape: keyBounds['attribute_from_header?'],
     column: 'attributeFromHeader',
     shown: 'string | null',
     line: 'attribution from header?',
