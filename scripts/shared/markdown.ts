@@ -1,7 +1,5 @@
-// Renders Markdown for a terminal: wrapped text, aligned tables, indented code. It supports the subset that the manual
-// uses.
-
-type Block = { kind: 'heading' | 'code' | 'table' | 'item' | 'paragraph'; lines: string[] }
+// Renders the Markdown of the manual for a terminal: wrapped text, aligned tables, indented code.
+import { type Block, readMarkdown } from '../../src/manual/markdown.ts'
 
 const codeIndent = '    '
 const columnGap = '  '
@@ -11,66 +9,24 @@ const columnGap = '  '
  * formats headings.
  */
 export function renderMarkdown(markdown: string, width: number, bold: (text: string) => string): string {
-  const rendered = blocksOf(markdown).map(({ kind, lines }) => {
-    const [first = ''] = lines
-    if (kind === 'heading') return bold(plain(first.replace(/^#+ /, '')))
-    if (kind === 'code') return lines.map((line) => (line === '' ? '' : codeIndent + line)).join('\n')
-    if (kind === 'table') return renderTable(lines, width)
-    if (kind === 'item') return renderItems(lines, width)
-    return wrap(plain(lines.join(' ')), width).join('\n')
-  })
-  return rendered.join('\n\n')
+  return readMarkdown(markdown)
+    .map((block) => renderBlock(block, width, bold))
+    .join('\n\n')
 }
 
-function blocksOf(markdown: string): Block[] {
-  const blocks: Block[] = []
-  let isCode = false
-  let isOpen = false
-  for (const line of markdown.trim().split('\n')) {
-    if (line.startsWith('```')) {
-      isCode = !isCode
-      if (isCode) blocks.push({ kind: 'code', lines: [] })
-      isOpen = isCode
-    } else if (line === '' && !isCode) isOpen = false
-    else {
-      const last = blocks.at(-1)
-      const kind: Block['kind'] = isCode ? 'code' : kindOf(line, isOpen && last?.kind === 'paragraph')
-      const continues = last?.kind === kind || (last?.kind === 'item' && kind === 'paragraph')
-      if (isOpen && last !== undefined && continues) last.lines.push(line)
-      else blocks.push({ kind, lines: [line] })
-      isOpen = kind !== 'heading'
-    }
-  }
-  return blocks
-}
-
-function kindOf(line: string, isWithinParagraph: boolean): Block['kind'] {
-  if (line.startsWith('#')) return 'heading'
-  if (line.startsWith('|')) return 'table'
-  return (isWithinParagraph ? firstItemMark : itemMark).test(line) ? 'item' : 'paragraph'
-}
-
-/** What an item of a list begins with. */
-const itemMark = /^(?:-|\d+\.) /
-/** Within a paragraph, another number ends a sentence, as in "responds with 503." (CommonMark 0.31.2, section 5.3). */
-const firstItemMark = /^(?:-|1\.) /
-
-function renderItems(lines: string[], width: number): string {
-  const items: { mark: string; text: string }[] = []
-  for (const line of lines) {
-    const [mark] = itemMark.exec(line) ?? []
-    const last = items.at(-1)
-    if (mark !== undefined) items.push({ mark, text: line.slice(mark.length) })
-    else if (last !== undefined) last.text += ` ${line.trim()}`
-  }
-  const renderItem = ({ mark, text }: (typeof items)[number]) =>
-    mark + wrap(plain(text), width - mark.length).join(`\n${' '.repeat(mark.length)}`)
-  return items.map(renderItem).join('\n')
+function renderBlock(block: Block, width: number, bold: (text: string) => string): string {
+  if (block.kind === 'heading') return bold(plain(block.text))
+  if (block.kind === 'code') return block.text.replaceAll(/^(?=.)/gm, codeIndent)
+  if (block.kind === 'table') return renderTable(block.rows, width)
+  if (block.kind === 'paragraph') return wrap(plain(block.text), width).join('\n')
+  return block.items
+    .map(({ mark, text }) => mark + wrap(plain(text), width - mark.length).join(`\n${' '.repeat(mark.length)}`))
+    .join('\n')
 }
 
 /** Wraps the last column. If the other columns leave it less than half of the width, each row becomes a list of titles and cells. */
-function renderTable(lines: string[], width: number): string {
-  const [titles = [], ...rows] = lines.filter((line) => !/^\|[-|]+\|$/.test(line)).map(cellsOf)
+function renderTable(table: readonly string[][], width: number): string {
+  const [titles = [], ...rows] = table.map((cells) => cells.map(plain))
   const before = titles.length - 1
   const widths = Array.from({ length: before }, (_, index) =>
     Math.max(...[titles, ...rows].map((row) => row[index]?.length ?? 0)),
@@ -93,11 +49,6 @@ function renderRowAsList(titles: string[], cells: string[], width: number): stri
     return [start + first, ...others.map((line) => codeIndent + line)]
   })
   return lines.join('\n')
-}
-
-function cellsOf(line: string): string[] {
-  const cells = line.slice(1, -1).split(/(?<!\\)\|/)
-  return cells.map((cell) => plain(cell.trim().replaceAll('\\|', '|')))
 }
 
 /** Removes the markup of code, bold text and links. An external link keeps its address. */

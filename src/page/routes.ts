@@ -64,13 +64,17 @@ const redirectToPage: Handle<unknown> = async () => new Response(null, { status:
 
 const showAsset: Handle<unknown> = (request, _context, { params }) => respondWith(params.name ?? '', request)
 
-/** A topic of the manual as Markdown; without a name, the names of all. The same texts as `latchkey help`. */
+/** The blocks of a topic of the manual; without a name, the names of all. The same texts as `latchkey help`. */
 const showTopic: Handle<unknown> = async (request, _context, { params }) => {
   rejectQuery(request)
-  const { topics } = await import('../manual/topics.ts')
-  const text = params.topic === undefined ? [...topics.keys()].join('\n') : topics.get(params.topic)
+  const [{ topics }, { readMarkdown }] = await Promise.all([
+    import('../manual/topics.ts'),
+    import('../manual/markdown.ts'),
+  ])
+  if (params.topic === undefined) return Response.json([...topics.keys()], { headers: protection })
+  const text = topics.get(params.topic)
   if (text === undefined) throw new Fault('not_found', 'Resource not found')
-  return new Response(text, { headers: { ...protection, 'content-type': 'text/markdown; charset=utf-8' } })
+  return Response.json(readMarkdown(text), { headers: protection })
 }
 
 /** They are not part of the API, so the OpenAPI document does not have them. */

@@ -1,6 +1,8 @@
 // The types that the modules of the page share. The page reads them in JSDoc; nothing of this file is sent to a browser.
 import type { TemplateResult } from 'lit-html'
 
+export type { Block } from '../manual/markdown.ts'
+
 /** What a template can contain. */
 export type Content = TemplateResult | string | number | Node | symbol | null | undefined | readonly Content[]
 

@@ -1,25 +1,30 @@
 // The manual, the same texts as `latchkey help`. Other views read from it: `readTopic(name)`, and `whatToDo(reason)` for
 // the line about a refusal.
-/** @import { View } from '../types.ts' */
+/** @import { Block, View } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
-import { inline, markdown, tableRows } from './markdown.js'
+import { inline, markdown } from './markdown.js'
 import { loading } from './parts.js'
 import { href } from './router.js'
 
-/** @type {Map<string, Promise<string>>} */
+/** @type {Map<string, Promise<any>>} */
 const read = new Map()
 
-/** A topic as Markdown; an empty name gives the names of all, one per line. @param {string} name @returns {Promise<string>} */
-export function readTopic(name) {
-  const known = read.get(name)
+/** @param {string} path @returns {Promise<any>} */
+function readOnce(path) {
+  const known = read.get(path)
   if (known !== undefined) return known
-  const reading = fetch(name === '' ? 'manual' : `manual/${encodeURIComponent(name)}`).then((response) => {
+  const reading = fetch(path).then((response) => {
     if (!response.ok) throw new Error('The manual has no such topic; choose one from the list')
-    return response.text()
+    return response.json()
   })
-  read.set(name, reading)
-  reading.catch(() => read.delete(name))
+  read.set(path, reading)
+  reading.catch(() => read.delete(path))
   return reading
+}
+
+/** The blocks of a topic. @param {string} name @returns {Promise<Block[]>} */
+export function readTopic(name) {
+  return readOnce(`manual/${encodeURIComponent(name)}`)
 }
 
 /** @type {Map<string, string>} */
@@ -27,7 +32,8 @@ let help = new Map()
 
 /** Loads what `whatToDo` reads. */
 export async function readHelp() {
-  const rows = tableRows(await readTopic('troubleshooting'))
+  const blocks = await readTopic('troubleshooting')
+  const rows = blocks.flatMap((block) => (block.kind === 'table' ? block.rows : []))
   help = new Map(
     rows.flatMap(([reason = '', , what = '']) => (what === '' ? [] : [[reason.replaceAll('`', ''), what]])),
   )
@@ -42,18 +48,19 @@ export function whatToDo(reason) {
 /** @type {View} */
 export const view = (page) => {
   const name = page.path[0] ?? 'recipes'
-  let [text, names] = ['', /** @type {string[]} */ ([])]
+  let [blocks, names] = [/** @type {Block[]} */ ([]), /** @type {string[]} */ ([])]
   page.poll(async () => {
-    ;[text, names] = await Promise.all([readTopic(name), readTopic('').then((all) => all.split('\n'))])
-    page.title(/^# (.+)/.exec(text)?.[1] ?? name)
+    ;[blocks, names] = await Promise.all([readTopic(name), readOnce('manual')])
+    const [title] = blocks
+    page.title(title?.kind === 'heading' ? title.text : name)
   }, 86_400)
   return () =>
-    text === ''
+    blocks.length === 0
       ? loading()
       : html`<div class="manual">
           <nav aria-label="Topics"><ul>
             ${names.map((each) => html`<li><a href=${href(['manual', each])} aria-current=${each === name ? 'page' : nothing}>${each}</a></li>`)}
           </ul></nav>
-          <article>${markdown(text)}</article>
+          <article>${markdown(blocks)}</article>
         </div>`
 }

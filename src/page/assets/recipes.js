@@ -1,11 +1,11 @@
 // Ready-to-paste lines for a policy: the client recipes of the manual, with the addresses and ids filled in.
 /** @import { Policy } from '../../admin/transport/response-types.ts' */
-/** @import { Page } from '../types.ts' */
+/** @import { Block, Page } from '../types.ts' */
 import { apiUrl } from './client.js'
 import { choice } from './form.js'
 import { html } from './lit-html.js'
 import { readTopic } from './manual.js'
-import { markdown, sectionOf } from './markdown.js'
+import { markdown } from './markdown.js'
 import { code, loading } from './parts.js'
 import { guessPlatform } from './platforms.js'
 
@@ -24,11 +24,12 @@ const headings = {
 const clients = { github: 'GitHub Actions', gitlab: 'GitLab', kubernetes: 'Kubernetes' }
 const withScript = ['Claude Code', 'Codex CLI']
 
-let manual = ''
+/** @type {Block[]} */
+let manual = []
 
 /** @param {Page} page @param {Pick<Policy, 'id' | 'audience' | 'issuer_url'>} policy */
 export function recipes(page, { id, audience, issuer_url: issuer }) {
-  if (manual === '')
+  if (manual.length === 0)
     void page.run(async () => {
       manual = await readTopic('recipes')
     })
@@ -44,6 +45,11 @@ export function recipes(page, { id, audience, issuer_url: issuer }) {
       .replaceAll(example, () => safeAudience)
       .replaceAll('audience: latchkey', () => `audience: ${safeAudience}`)
       .replace(/the id of the policy(?=\n|$)|\$\{\{ vars\.LATCHKEY_POLICY \}\}/g, id)
+  const shown = [
+    ...(withScript.includes(chosen) ? sectionOf('Print a token for other programs') : []),
+    ...sectionOf(heading),
+  ]
+  const filled = shown.map((block) => ('text' in block ? { ...block, text: fill(block.text) } : block))
   return html`${choice({
     label: 'Where it runs',
     name: 'client',
@@ -52,7 +58,15 @@ export function recipes(page, { id, audience, issuer_url: issuer }) {
     onInput: (client) => page.setQuery({ client }),
   })}
   ${code(`export LATCHKEY=${base}\nexport POLICY=${id}`, 'variables')}
-  ${manual === '' ? loading() : markdown(fill((withScript.includes(chosen) ? sectionOf(manual, 'Print a token for other programs') : '') + sectionOf(manual, heading)))}`
+  ${manual.length === 0 ? loading() : markdown(filled)}`
+}
+
+/** The blocks of the manual below a heading of the second level. @param {string} heading */
+function sectionOf(heading) {
+  const isEnd = (/** @type {Block} */ block) => block.kind === 'heading' && block.level <= 2
+  const start = manual.findIndex((block) => isEnd(block) && 'text' in block && block.text === heading) + 1
+  const length = manual.slice(start).findIndex(isEnd)
+  return start === 0 ? [] : manual.slice(start, length < 0 ? undefined : start + length)
 }
 
 /** The address in the manual that stands for the server's. */
