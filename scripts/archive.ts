@@ -14,7 +14,7 @@ import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
 type Archives = OperationResponse<'archive.list'>['data']
-type Verified = OperationResponse<'archive.verify'>
+type Verification = OperationResponse<'archive.verify'>
 
 export function archiveCommand(): Command {
   const made = command('archive', 'Move old exchanges and requests from the database into files', [
@@ -112,7 +112,7 @@ function draw(rows: Archives, given: Arguments = { words: [], options: {} }): st
   )
 }
 
-function drawVerified({ ok, data, unknown_files, elsewhere }: Verified): string {
+function drawVerified({ ok, data, unknown_files, elsewhere }: Verification): string {
   const rows = data.map((row) => ({ ...row, result: row.ok ? 'ok' : 'failed' }))
   const failed = data.flatMap(({ problem }) => (problem === null ? [] : [printable(problem)]))
   return [

@@ -10,8 +10,8 @@ import { exitCodeFailed } from './shared/program.ts'
 import { createProgress } from './shared/progress.ts'
 import { printable } from './shared/render.ts'
 
-type Examined = OperationResponse<'doctor.examine'>
-type Finding = Examined['findings'][number]
+type Examination = OperationResponse<'doctor.examine'>
+type Finding = Examination['findings'][number]
 
 export function doctorCommand(): Command {
   const made = command('doctor', 'List what needs attention; exit code 0 if nothing is urgent, 1 if something is', [
@@ -43,7 +43,7 @@ Run it every day from a timer, and send its output to the operators when it fail
 }
 
 /** The server can be older than this program, which starts next. */
-function withOwnFindings(found: Examined): Examined {
+function withOwnFindings(found: Examination): Examination {
   if (found.schema === null) return found
   return { ...found, findings: inOrder([...judgeSchema(found.schema, latestSchema), ...found.findings]) }
 }

@@ -12,7 +12,7 @@ import { exitCodeFailed } from './shared/program.ts'
 import { printable } from './shared/render.ts'
 
 /** `unreachable` when no server responds; `reason` says why. */
-type Found = { status: Health['status'] | 'unreachable'; failing: string[]; degraded: string[]; reason?: string }
+type HealthResult = { status: Health['status'] | 'unreachable'; failing: string[]; degraded: string[]; reason?: string }
 
 const requestMilliseconds = 5_000
 const pauseMilliseconds = 200
@@ -52,7 +52,7 @@ With your own CA:       NODE_EXTRA_CA_CERTS=ca.pem latchkey health --url https:/
 }
 
 /** A node of a server database has no socket: its listen address responds instead. */
-function askHere(config: Config): () => Promise<Found> {
+function askHere(config: Config): () => Promise<HealthResult> {
   const path = socketPathFor(config)
   if (path !== undefined) return askSocket(path)
   const { hostname, port } = config.listen
@@ -62,11 +62,11 @@ function askHere(config: Config): () => Promise<Found> {
   )
 }
 
-function isReady({ status }: Found): boolean {
+function isReady({ status }: HealthResult): boolean {
   return status === 'ready' || status === 'degraded'
 }
 
-async function askUntilReady(ask: () => Promise<Found>, waitMilliseconds: number): Promise<Found> {
+async function askUntilReady(ask: () => Promise<HealthResult>, waitMilliseconds: number): Promise<HealthResult> {
   const deadline = dependencies.monotonic() + waitMilliseconds
   for (;;) {
     const found = await ask()
@@ -75,15 +75,15 @@ async function askUntilReady(ask: () => Promise<Found>, waitMilliseconds: number
   }
 }
 
-function unreachable(reason: string): Found {
+function unreachable(reason: string): HealthResult {
   return { status: 'unreachable', failing: [], degraded: [], reason }
 }
 
-function askSocket(socketPath: string): () => Promise<Found> {
+function askSocket(socketPath: string): () => Promise<HealthResult> {
   return async () => {
     try {
       const answered = await askServer(socketPath, 'health.show', {})
-      return (answered?.result as Found | undefined) ?? unreachable(`no server listens on ${socketPath}`)
+      return (answered?.result as HealthResult | undefined) ?? unreachable(`no server listens on ${socketPath}`)
     } catch (error) {
       // It went away while it was asked.
       if (error instanceof Fault && error.code === 'unavailable') return unreachable(error.message)
@@ -92,12 +92,12 @@ function askSocket(socketPath: string): () => Promise<Found> {
   }
 }
 
-function askUrl(url: string): () => Promise<Found> {
+function askUrl(url: string): () => Promise<HealthResult> {
   return async () => {
     try {
       const signal = AbortSignal.timeout(requestMilliseconds)
       const response = await dependencies.fetch(url, { redirect: 'manual', signal })
-      const body = (await response.json().catch(() => ({}))) as Partial<Found>
+      const body = (await response.json().catch(() => ({}))) as Partial<HealthResult>
       const { status, failing = [], degraded = [] } = body
       if (status !== undefined) return { status, failing, degraded }
       return unreachable(`${url} responded with ${response.status}; use the base URL of the service`)
@@ -116,7 +116,7 @@ function readyUrl(text: string): string {
   )
 }
 
-function draw({ status, failing, degraded, reason }: Found): string {
+function draw({ status, failing, degraded, reason }: HealthResult): string {
   const named = reason === undefined ? [...failing, ...degraded].join(', ') : printable(reason)
   return named === '' ? status : `${status}: ${named}`
 }

@@ -19,7 +19,7 @@ import {
 import { flagsOf } from './shared/next-commands.ts'
 import { printable } from './shared/render.ts'
 
-type Initialized = { database: string; master_key_file: string | null; key: string }
+type InitResult = { database: string; master_key_file: string | null; key: string }
 
 export function initCommand(): Command {
   const made = command(
@@ -67,7 +67,7 @@ function isInitializedAlready(error: unknown): boolean {
 }
 
 /** Opens a file before the key is made, because the key is never shown again. */
-async function withKeyFile(options: Options, initialize: () => Promise<Initialized>): Promise<Initialized> {
+async function withKeyFile(options: Options, initialize: () => Promise<InitResult>): Promise<InitResult> {
   if (options.keyFile === undefined) return initialize()
   const path = String(options.keyFile)
   if (options.ifMissing !== true && existsSync(path))
@@ -94,11 +94,7 @@ function open(path: string): number {
   }
 }
 
-function draw(
-  { database, master_key_file, key }: Initialized,
-  { options }: Arguments,
-  { upstreamUrl }: Config,
-): string {
+function draw({ database, master_key_file, key }: InitResult, { options }: Arguments, { upstreamUrl }: Config): string {
   const where = flagsOf(options, ['config', 'databaseUrl'])
   const masterKey = flagsOf(options, ['masterKeyFile'])
   const upstream = upstreamUrl === undefined ? ' --upstream-url http://127.0.0.1:8000/v1' : ''

@@ -7,8 +7,8 @@ import { readTextFile } from './shared/input-files.ts'
 import { inOrganization, operationCommand } from './shared/operation-command.ts'
 import { few, moment, printable } from './shared/render.ts'
 
-type Imported = OperationResponse<'issuers.import'>
-type Keys = Imported['data'][number]['keys_added']
+type ImportResult = OperationResponse<'issuers.import'>
+type Keys = ImportResult['data'][number]['keys_added']
 
 export function importKeysCommand(): Command {
   const made = command('import <file>', 'Take the keys of issuers from signed bundles', [
@@ -28,14 +28,14 @@ export function importKeysCommand(): Command {
   )
 }
 
-function draw({ dry_run, data }: Imported): string {
+function draw({ dry_run, data }: ImportResult): string {
   const lines = data.flatMap((each, index) => drawOne(each, index, dry_run === true))
   return [...lines, ...(dry_run === true ? ['Nothing was saved. Run this without --dry-run to save it.'] : [])].join(
     '\n',
   )
 }
 
-function drawOne(bundle: Imported['data'][number], index: number, isDryRun: boolean): string[] {
+function drawOne(bundle: ImportResult['data'][number], index: number, isDryRun: boolean): string[] {
   const { outcome, reason, message } = bundle
   const name = printable(bundle.issuer ?? bundle.issuer_url ?? `bundle ${index + 1}`)
   if (outcome === 'refused') return [`✗ ${name}: refused (${reason})`, `    ${printable(message)}`]

@@ -147,10 +147,10 @@ function writeBundles(path: string, bundles: string[]): void {
   }
 }
 
-type Packed = { file: string; sequence: number; expires_at: string; data: { issuer_url: string; keys: Keys }[] }
+type PackResult = { file: string; sequence: number; expires_at: string; data: { issuer_url: string; keys: Keys }[] }
 type Keys = { kid: string | null; algorithm: string }[]
 
-function draw({ file, sequence, expires_at, data }: Packed): string {
+function draw({ file, sequence, expires_at, data }: PackResult): string {
   const lines = data.map(({ issuer_url, keys }) => {
     const names = keys.map(({ kid, algorithm }) => `${printable(kid ?? '(no kid)')} ${algorithm}`)
     return `✓ ${printable(issuer_url)}: ${few(names, 10)}`

@@ -20,7 +20,7 @@ import { readTextFile } from './shared/input-files.ts'
 import { flagsOf, shellWord } from './shared/next-commands.ts'
 import { printable } from './shared/render.ts'
 
-type Replaced = OperationResponse<'master_key.replace'>
+type Replacement = OperationResponse<'master_key.replace'>
 
 const newKeyName = 'LATCHKEY_NEW_MASTER_KEY'
 
@@ -79,7 +79,7 @@ function checked(key: string, place: string): string {
 }
 
 /** @throws Fault unless someone at a terminal confirms the plan */
-async function confirm({ json }: Options, plan: () => Promise<Replaced>): Promise<void> {
+async function confirm({ json }: Options, plan: () => Promise<Replacement>): Promise<void> {
   if (json === true || !process.stdin.isTTY || !process.stdout.isTTY)
     throw new Fault(
       'usage',
@@ -92,9 +92,9 @@ async function confirm({ json }: Options, plan: () => Promise<Replaced>): Promis
   if (!/^y(es)?$/i.test(answer.trim())) throw new Fault('conflict', 'Nothing was changed')
 }
 
-type Given = { isGiven: boolean; flags: string }
+type GivenKey = { isGiven: boolean; flags: string }
 
-function draw(answer: Replaced, given: Given): string {
+function draw(answer: Replacement, given: GivenKey): string {
   const { dry_run, finished, database } = answer
   if (answer.signing_keys_reencrypted + answer.signing_keys_ended === 0)
     return finished
@@ -105,27 +105,27 @@ function draw(answer: Replaced, given: Given): string {
   return [...lines, '', 'Next:', ...nextLines(answer, given).map((line) => `  ${line}`)].join('\n')
 }
 
-function planLines(answer: Replaced): string[] {
+function planLines(answer: Replacement): string[] {
   const title = answer.dry_run ? 'This replaces' : 'Replaced'
   const lines = answer.lost ? lostLines(answer) : keptLines(answer)
   return [`${title} the master key of ${printable(answer.database)}:`, ...lines]
 }
 
-function keptLines({ signing_keys_reencrypted, credentials_reencrypted }: Replaced): string[] {
+function keptLines({ signing_keys_reencrypted, credentials_reencrypted }: Replacement): string[] {
   return [
     `  signing keys encrypted under the new key: ${signing_keys_reencrypted}; access tokens stay valid`,
     `  upstream credentials encrypted under the new key: ${listOf(credentials_reencrypted)}`,
   ]
 }
 
-function lostLines({ signing_keys_ended, credentials_dropped }: Replaced): string[] {
+function lostLines({ signing_keys_ended, credentials_dropped }: Replacement): string[] {
   return [
     `  signing keys ended: ${signing_keys_ended}, which invalidates every access token; a new signing key was created`,
     `  upstream credentials removed: ${listOf(credentials_dropped)}`,
   ]
 }
 
-function nextLines(answer: Replaced, { isGiven, flags }: Given): string[] {
+function nextLines(answer: Replacement, { isGiven, flags }: GivenKey): string[] {
   const { lost, master_key_file, previous_master_key_file: previous, credentials_dropped } = answer
   const where =
     master_key_file === null

@@ -6,7 +6,7 @@ import { openOrRefuse } from '../src/nodes/load.ts'
 import { socketPathFor } from '../src/settings/config.ts'
 import { command, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 
-type Migrated = { from: number; to: number; server: boolean }
+type MigrationResult = { from: number; to: number; server: boolean }
 
 export function migrateCommand(): Command {
   const made = command('migrate', 'Bring the database to the schema of this program', [
@@ -34,7 +34,7 @@ async function migrate(config: ReturnType<typeof readConfig>): Promise<number> {
   return database.migratedFrom ?? latestSchema
 }
 
-function draw({ from, to, server }: Migrated): string {
+function draw({ from, to, server }: MigrationResult): string {
   if (server) return 'A server runs on this database and has migrated it'
   return from === to ? `The database has schema version ${to} already` : `Migrated from schema version ${from} to ${to}`
 }

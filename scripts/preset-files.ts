@@ -70,10 +70,10 @@ async function call<Name extends OperationName>(
   return response
 }
 
-type Imported = OperationResponse<'presets.import'>['data']
+type ImportResult = OperationResponse<'presets.import'>['data']
 
 /** Part by part, all checked before the first is saved. */
-async function importAll(given: Arguments, presets: unknown[]): Promise<Imported> {
+async function importAll(given: Arguments, presets: unknown[]): Promise<ImportResult> {
   const parts = partsOf(presets)
   const importPart = async (input: CommandInput<'presets.import'>) => (await call(given, 'presets.import', input)).data
   let created_before = 0
@@ -81,7 +81,7 @@ async function importAll(given: Arguments, presets: unknown[]): Promise<Imported
     const data = await importPart({ presets: part, dry_run: true, created_before })
     created_before += data.filter(({ outcome }) => outcome === 'created').length
   }
-  const imported: Imported = []
+  const imported: ImportResult = []
   for (const part of parts) imported.push(...(await importPart({ presets: part })))
   return imported
 }
@@ -128,7 +128,7 @@ function withFiniteNumbers(name: string, value: unknown): unknown {
   return value
 }
 
-type Exported = OperationResponse<'presets.export'>
+type ExportResult = OperationResponse<'presets.export'>
 
 export function exportPresetsCommand(): Command {
   const made = inWorkspace(
@@ -142,7 +142,7 @@ export function exportPresetsCommand(): Command {
     const presets: unknown[] = []
     const named = given.words.length === 0 ? {} : { presets: given.words }
     for (let after: string | undefined; ; ) {
-      const { data, more_after }: Exported = await call(given, 'presets.export', { ...named, after })
+      const { data, more_after }: ExportResult = await call(given, 'presets.export', { ...named, after })
       presets.push(...data)
       after = more_after
       if (after === undefined) break

@@ -8,7 +8,7 @@ import { type Config, socketPathFor } from '../src/settings/config.ts'
 import { command, givenTo, print, readConfig, runAlone, withSettings } from './shared/command-line.ts'
 import { moment } from './shared/render.ts'
 
-type Reloaded = OperationResponse<'server.reload'>
+type ReloadResult = OperationResponse<'server.reload'>
 
 export function reloadCommand(): Command {
   const made = command('reload', 'Make the running server read its settings again, like SIGHUP', [
@@ -26,7 +26,7 @@ the exit code is 1. Flags and environment of a running server cannot change; set
     const config = readConfig(options)
     const asked = await askServer(socketPathFor(config), 'server.reload', {}, { user: readLocalUser(process.env) })
     if (asked === undefined) throw notAsked(config)
-    const reloaded = asked.result as Reloaded
+    const reloaded = asked.result as ReloadResult
     print(options.json === true ? JSON.stringify(reloaded, null, 2) : draw(reloaded))
   })
 }
@@ -39,7 +39,7 @@ function notAsked({ databasePath, databaseServer }: Config): Fault {
   return new Fault('conflict', why)
 }
 
-function draw({ changed, needs_restart, tls }: Reloaded): string {
+function draw({ changed, needs_restart, tls }: ReloadResult): string {
   const isSame = changed.length === 0 && needs_restart.length === 0 && tls?.replaced !== true
   return [
     `Reloaded${isSame ? '; nothing changed' : ''}${changed.length === 0 ? '' : `; now in effect: ${changed.join(', ')}`}`,

@@ -78,9 +78,9 @@ async function run(file: string, options: Options): Promise<Outcome> {
   }
 }
 
-type Given = Parameters<typeof import('../src/backup/restore.ts').restoreBackup>[1]
+type RestoreOptions = Parameters<typeof import('../src/backup/restore.ts').restoreBackup>[1]
 
-async function restore(config: Config, verification: Given): Promise<Outcome> {
+async function restore(config: Config, verification: RestoreOptions): Promise<Outcome> {
   const { restoreBackup } = await import('../src/backup/restore.ts')
   const { retryWhileHeld } = await import('../src/server/retry-while-held.ts')
   if (config.databaseServer !== undefined)
@@ -95,7 +95,7 @@ async function restore(config: Config, verification: Given): Promise<Outcome> {
   })
 }
 
-async function verifyOnly(verification: Given, folder: string): Promise<Outcome> {
+async function verifyOnly(verification: RestoreOptions, folder: string): Promise<Outcome> {
   const { verifyBackup } = await import('../src/backup/verify.ts')
   const { removeScratch } = await import('../src/backup/restore.ts')
   const scratch = join(folder, `latchkey-verify-${crypto.randomUUID().slice(0, 8)}.db`)

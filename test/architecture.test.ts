@@ -216,6 +216,22 @@ describe('files', () => {
     expect(silent).toEqual([])
   })
 
+  test('name types by nouns: no participle, no adjective, no preposition', () => {
+    const nouns = /(?:Setting|Finding|Listing|Binding|Spending|Grouping|Recording|Meaning)$/
+    // What a commit takes; its engineer renames it.
+    const exceptions = ['Changing']
+    const names = files.flatMap((file) =>
+      [...(sources.get(file) ?? '').matchAll(/^(?:export )?type (\w+)/gm)].map(([, name = '']) => name),
+    )
+    expect(names.length).toBeGreaterThan(500)
+    const isOther = (name: string) =>
+      (/(?:^|[a-z])(?:[A-Z][a-z]*ing|[A-Z][a-z]*[^e]ed)$/.test(name) && !nouns.test(name)) ||
+      /^(?:About|Within|Together|Ours|Given|Known|Unknown|Is[A-Z]\w*|Held|Kept|Made|Found|Sent|Shown|Seen|Spent|Live|\w+[a-z]able)$(?<!Table)/.test(
+        name,
+      )
+    expect(names.filter((name) => isOther(name) && !exceptions.includes(name))).toEqual([])
+  })
+
   test('of a room export no two functions of one name', () => {
     const exported = [...files, ...new Bun.Glob('src/page/assets/*.js').scanSync(root)].flatMap((file) => {
       const text = sources.get(file) ?? readFileSync(join(root, file), 'utf8')

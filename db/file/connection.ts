@@ -20,13 +20,13 @@ type Connection = ReturnType<ConnectionPool['acquireSync']>
 type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 
 /** `commit` does what `batch` does, but returns nothing, which takes a third less for a commit of one row. */
-export type Connected = Client & { commit: (statements: readonly BoundStatement[]) => Promise<void> }
+export type ConnectedClient = Client & { commit: (statements: readonly BoundStatement[]) => Promise<void> }
 
 /**
  * Opens the file as one connection.
  * @throws when the file cannot be opened
  */
-export function connect(path: string): Connected {
+export function connect(path: string): ConnectedClient {
   const pool = new ConnectionPool(path, {}, 1)
   const connection = pool.acquireSync()
   keepStatements(connection)

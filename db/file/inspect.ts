@@ -9,9 +9,9 @@ import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
  * `schema` is the version of the last migration. The signing keys are encrypted; the list is empty until `latchkey
  * init` has finished.
  */
-export type Inspected = { schema: number; signingKeys: { id: string; privateKeyEncrypted: string }[] }
+export type DatabaseFileFacts = { schema: number; signingKeys: { id: string; privateKeyEncrypted: string }[] }
 
-export async function inspectDatabase(path: string): Promise<Inspected | OpenRefusal> {
+export async function inspectDatabase(path: string): Promise<DatabaseFileFacts | OpenRefusal> {
   if (!existsSync(path)) return { refused: 'missing', message: `There is no database at ${JSON.stringify(path)}` }
   let client: ReturnType<typeof connect> | undefined
   try {

@@ -10,7 +10,7 @@ import * as shared from '../schema/node-schema.ts'
 import * as records from '../schema/record-schema.ts'
 import * as settings from '../schema/schema.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import { type Connected, connect } from './connection.ts'
+import { type ConnectedClient, connect } from './connection.ts'
 import { damagedFile, damageOf, writeObstacle } from './file-errors.ts'
 
 const schema = { ...settings, ...records, ...shared }
@@ -83,7 +83,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   if (!options.create && !existsSync(options.path)) {
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }
-  let client: Connected | undefined
+  let client: ConnectedClient | undefined
   try {
     client = connect(options.path)
     await setPragma(client, 'locking_mode', 'exclusive')
@@ -121,7 +121,7 @@ async function setPragmas(client: Client, { synchronous }: OpenOptions): Promise
   await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
 }
 
-function toDatabase(client: Connected, path: string, migratedFrom: number | undefined): Database {
+function toDatabase(client: ConnectedClient, path: string, migratedFrom: number | undefined): Database {
   let holds = 0
   const runCheckpointsAt = (pages: number) => client.execute(`pragma wal_autocheckpoint = ${pages}`)
   return {

@@ -15,7 +15,7 @@ const [ellipsis, placeholder] = ['…', '\u0001']
  * How the rows of one table are packed. `first` names the fields whose values begin the text; those that `packedValue` reads must be text
  * without escapes. `shortened` names the fields of text that have an ellipsis in every row.
  */
-export type Packing<Row> = {
+export type RowPacker<Row> = {
   /** Reads the rows that `where` selects, or all, in the order in which they were inserted, many in one text. */
   read: (orm: Orm, where?: SQL) => AsyncGenerator<string>
   unpack: (text: string) => Row
@@ -25,7 +25,7 @@ export function packing<Table extends SQLiteTable>(
   table: Table,
   first: readonly string[] = ['id'],
   shortened: readonly string[] = [],
-): Packing<InferSelectModel<Table>> {
+): RowPacker<InferSelectModel<Table>> {
   const all = getTableColumns(table)
   const fields = [...first, ...Object.keys(all).filter((field) => !first.includes(field))]
   const columns = fields.map((field) => ({ field, ...columnOf(all[field], shortened.includes(field)) }))

@@ -55,15 +55,15 @@ export type CommitOptions = {
   outcomeMillisecondsMax?: number | undefined
 }
 
-type Running = Patience & { startedAt: number; isUnknown: boolean }
+type CommitState = Patience & { startedAt: number; isUnknown: boolean }
 
 export function createCommits(options: CommitOptions): Commits {
   const { send, monotonic, onUnknown, watch } = options
   let { outcomeMillisecondsMax = outcomeMillisecondsDefault } = options
-  const running = new Map<Running, Promise<unknown>>()
+  const running = new Map<CommitState, Promise<unknown>>()
   let endsAt = Number.POSITIVE_INFINITY
 
-  async function repeat(batch: BoundStatement[], id: string, own: Running): Promise<ResultSet[] | undefined> {
+  async function repeat(batch: BoundStatement[], id: string, own: CommitState): Promise<ResultSet[] | undefined> {
     for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
       try {
         return (await send(batch)).slice(1)
@@ -86,7 +86,7 @@ export function createCommits(options: CommitOptions): Commits {
    * the question fails, or an earlier attempt without a response can still arrive.
    * @throws the error if it was not made
    */
-  async function outcomeOf(id: string, error: unknown, { isUnknown }: Running): Promise<LibsqlError | undefined> {
+  async function outcomeOf(id: string, error: unknown, { isUnknown }: CommitState): Promise<LibsqlError | undefined> {
     if (isRefusedStatement(error)) throw error
     const [found] = await send([{ sql: 'select 1 from batches where id = ?', args: [id] }]).catch(() => [])
     if (found !== undefined && found.rows.length > 0) return undefined
@@ -94,7 +94,7 @@ export function createCommits(options: CommitOptions): Commits {
     throw error
   }
 
-  async function commit(statements: readonly BoundStatement[], own: Running): Promise<ResultSet[] | undefined> {
+  async function commit(statements: readonly BoundStatement[], own: CommitState): Promise<ResultSet[] | undefined> {
     const id = newBatchId()
     const unwatch = watch?.()
     try {
@@ -132,7 +132,7 @@ export function createCommits(options: CommitOptions): Commits {
   }
 }
 
-function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: Running, ofUnknown: number): number {
+function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: CommitState, ofUnknown: number): number {
   if (isUnknown) return ofUnknown
   return code === notReachedCode && !isPatient ? connectMillisecondsMax : commitMillisecondsMax
 }

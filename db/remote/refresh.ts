@@ -8,7 +8,7 @@ import { databaseTime, nodeMilliseconds } from '../schema/node-schema.ts'
 import { adminChanges } from '../schema/record-schema.ts'
 import type { ChangeKind } from '../tables/admin-changes.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import type { Position, Refreshed, Revision } from './shared-database.ts'
+import type { Position, RefreshResult, Revision } from './shared-database.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** So many usage rows are read at a time: a node that was away for hours would get no refresh within its time, and too large ones. */
@@ -30,7 +30,7 @@ const refresh = `select
     from usage where id > ?1 and id <= ?1 + ${usageRowsMax} and cost_nanodollars > 0 group by 1, 2
   )) as spent`
 
-export async function refreshFrom(client: Pick<Client, 'execute'>, position: Position): Promise<Refreshed> {
+export async function refreshFrom(client: Pick<Client, 'execute'>, position: Position): Promise<RefreshResult> {
   const { usageId, revision } = position
   const { rows } = await client.execute({ sql: refresh, args: [usageId, revision.id, revision.lineage] })
   const [row] = rows
@@ -52,7 +52,7 @@ export function toRevision(row: Row | undefined): Revision {
 }
 
 /** Not JSON: a parser takes a third of a second for 4 MB of brackets. */
-function toSpent(lines: string): Refreshed['spent'] {
+function toSpent(lines: string): RefreshResult['spent'] {
   return lines.split('\n', usageRowsMax).map((line) => {
     const [keyId = '', day, cost] = line.split(' ', 3)
     return [keyId, toCount(Number(day)), toCount(Math.min(Number(cost), Number.MAX_SAFE_INTEGER))]

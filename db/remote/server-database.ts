@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
-import type { Inspected } from '../file/inspect.ts'
+import type { DatabaseFileFacts } from '../file/inspect.ts'
 import { createOrm, type Database, isForeign, type OpenRefusal, refuse } from '../file/open.ts'
 import {
   createMigrations,
@@ -71,7 +71,9 @@ export async function openServerDatabase(options: ServerOptions): Promise<Databa
 }
 
 /** Reads the schema and the signing keys without changing anything, to check a configuration. */
-export async function inspectServerDatabase(options: Omit<ServerOptions, 'create'>): Promise<Inspected | OpenRefusal> {
+export async function inspectServerDatabase(
+  options: Omit<ServerOptions, 'create'>,
+): Promise<DatabaseFileFacts | OpenRefusal> {
   const { url } = options
   try {
     const client = connect(options)

@@ -7,7 +7,7 @@ export type Revision = { id: number; lineage: string }
 /** What a node knows of the database: its newest admin change and its newest usage row. */
 export type Position = { revision: Revision; usageId: number }
 
-export type Refreshed = Position & {
+export type RefreshResult = Position & {
   /** Whether the database still has the admin change of the position that the refresh began at. */
   isContinued: boolean
   /** Empty if the database has none, as after it was replaced by an empty one. */
@@ -29,7 +29,7 @@ export type SharedDatabase = {
    */
   commitChange: (statements: readonly BoundStatement[], basis: Revision) => Promise<Revision | undefined>
   /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
-  refresh: (position: Position) => Promise<Refreshed>
+  refresh: (position: Position) => Promise<RefreshResult>
   /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */
   beginServing: () => void
   /** Call it before the last commits: from now on, each is repeated for ten seconds at most. */

@@ -23,7 +23,7 @@ import { createBulk, insertion, insertRows, type Statement } from '../write/rows
 export type ChangeKind = AdminChange['kind']
 
 /** A row that a change touches. */
-export type Touched = { kind: ChangeKind; id: string }
+export type TouchedRow = { kind: ChangeKind; id: string }
 
 /**
  * Who makes a change: a command or the local socket, a management key over HTTP, which may use a session of the admin page, or the server

@@ -26,13 +26,13 @@ export type Change = {
 
 export type CommitChange = <Planned extends Change>(plan: (transaction: Transaction) => Planned) => Promise<Planned>
 
-type Planned = Pick<Change, 'statements' | 'basis'> & { load: () => Promise<void>; done: () => void }
-type Waiting = { plan: (transaction: Transaction) => Planned; fail: (error: unknown) => void }
+type PlannedChange = Pick<Change, 'statements' | 'basis'> & { load: () => Promise<void>; done: () => void }
+type QueuedChange = { plan: (transaction: Transaction) => PlannedChange; fail: (error: unknown) => void }
 /** Returns the revision after the commit, where other nodes commit too and the server has reported it. */
 type Commit = (statements: Statement[], basis: Revision) => Promise<Revision | undefined>
 
 /** What a queue must know where other nodes commit too. */
-export type Following = {
+export type NodeMemory = {
   /** The newest admin change that is in memory. */
   revision: () => Revision
   /** Brings memory up to date. */
@@ -48,7 +48,7 @@ export type Following = {
 }
 
 /** A process that holds its database makes every change itself. */
-const alone: Following = {
+const alone: NodeMemory = {
   revision: () => firstRevision,
   refresh: async () => {},
   takeIn: async (_committed, load) => void (await load()),
@@ -64,9 +64,9 @@ const pauseMilliseconds = 4
  */
 export function createChangeQueue(
   commit: Commit,
-  following: Following = alone,
+  following: NodeMemory = alone,
 ): { change: CommitChange; close: () => Promise<void> } {
-  const queue: Waiting[] = []
+  const queue: QueuedChange[] = []
   let isScheduled = false
   let running: Promise<void> = Promise.resolve()
 
@@ -87,7 +87,7 @@ export function createChangeQueue(
   return {
     change: (plan) =>
       new Promise((resolve, fail) => {
-        const planThis: Waiting['plan'] = (transaction) => {
+        const planThis: QueuedChange['plan'] = (transaction) => {
           const planned = plan(transaction)
           const load = async () => planned.load()
           return { statements: planned.statements, basis: planned.basis, load, done: () => resolve(planned) }
@@ -104,9 +104,9 @@ export function createChangeQueue(
   }
 }
 
-type Committing = { commit: Commit; following: Following }
+type CommitContext = { commit: Commit; following: NodeMemory }
 
-async function commitTogether(committing: Committing, group: Waiting[], attempt = 1): Promise<void> {
+async function commitTogether(committing: CommitContext, group: QueuedChange[], attempt = 1): Promise<void> {
   const { commit, following } = committing
   const basis = following.revision()
   const planned = planAll(group, basis.id)
@@ -125,7 +125,7 @@ async function commitTogether(committing: Committing, group: Waiting[], attempt 
   }
 }
 
-type PlannedOf = Planned & { waiting: Waiting }
+type PlannedOf = PlannedChange & { waiting: QueuedChange }
 
 /** Each that cannot be loaded fails alone. Returns whether all were loaded. */
 async function loadInOrder(planned: PlannedOf[]): Promise<boolean> {
@@ -140,7 +140,7 @@ async function loadInOrder(planned: PlannedOf[]): Promise<boolean> {
 
 /** After a change of another node all are planned again; otherwise each is committed alone. */
 async function retry(
-  committing: Committing,
+  committing: CommitContext,
   planned: PlannedOf[],
   { error, attempt }: { error: unknown; attempt: number },
 ): Promise<void> {
@@ -165,7 +165,7 @@ function isFinal(error: unknown): boolean {
   return isBusy(error) || isStale(error) || isUnreachable(error) || isUnknownOutcome(error)
 }
 
-function planAll(group: Waiting[], revision: number): PlannedOf[] {
+function planAll(group: QueuedChange[], revision: number): PlannedOf[] {
   const transaction: Transaction = {}
   return group.flatMap((waiting) => {
     try {

@@ -18,8 +18,8 @@ import { type UsedSubjectToken, usedSubjectTokens } from '../schema/schema.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
-type Waiting = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: Waiting[]; isPatient: boolean }
+type QueuedRow = { row: Row; done: () => void; failed: (error: unknown) => void }
+type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: QueuedRow[]; isPatient: boolean }
 
 /** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
 const rowsPerStatement = 250
@@ -35,7 +35,7 @@ export type LedgerQueue = {
   /** Commits the queued rows and waits for the commit. */
   close: () => Promise<void>
 }
-type Group = { ledger: Ledger; rows: Waiting[] }
+type Group = { ledger: Ledger; rows: QueuedRow[] }
 type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void>
 
 /** `isShared`: other nodes write too, so a used token that one of them has recorded fails. */

@@ -4,7 +4,7 @@ import { type Database, isBusy } from '../file/open.ts'
 import type { Revision } from '../remote/shared-database.ts'
 import type { AuditRow, UsageRow } from '../schema/record-schema.ts'
 import type { UsedSubjectToken } from '../schema/schema.ts'
-import { type CommitChange, createChangeQueue, type Following } from './change-queue.ts'
+import { type CommitChange, createChangeQueue, type NodeMemory } from './change-queue.ts'
 import { createLedgerQueue } from './ledger-queue.ts'
 import type { BoundStatement, Statement } from './rows.ts'
 
@@ -42,7 +42,7 @@ export function createWriter(
   database: Database,
   onBroken: (error: unknown) => void,
   onCommit: (outcome: CommitOutcome) => void = () => {},
-  following?: Following,
+  following?: NodeMemory,
 ): Writer {
   let broken: unknown
   const isBroken = () => broken !== undefined

@@ -12,7 +12,7 @@ export type CommandInput<Name extends OperationName> = Partial<Record<FieldOf<Na
 type FieldOf<Name extends OperationName> = Name extends OperationName ? keyof OperationInput<Name> : never
 
 /** `force`: also change what a configuration document locks. Reports call `onProgress`. */
-type Calling = { onProgress?: OnProgress; force?: boolean }
+type CallOptions = { onProgress?: OnProgress; force?: boolean }
 
 /**
  * Returns the same response whether or not a server runs. If another process holds the file but does not serve its
@@ -24,7 +24,7 @@ export async function callOperation<Name extends OperationName>(
   dependencies: Dependencies,
   name: Name,
   fields: CommandInput<Name>,
-  { onProgress, force }: Calling = {},
+  { onProgress, force }: CallOptions = {},
 ): Promise<OperationResponse<Name>> {
   const user = { ...readLocalUser(process.env), ...(force === true ? { force } : {}) }
   const input = asSent(fields)

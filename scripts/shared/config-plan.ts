@@ -69,11 +69,11 @@ function drawReview({ findings, failed_tests }: Pick<Plan, 'findings' | 'failed_
   ]
 }
 
-type Applied = Omit<OperationResponse<'config.apply'>, 'secrets'>
-type Kept = { secrets: OperationResponse<'config.apply'>['secrets'] } | { secret_files: string[] }
+type ApplyResult = Omit<OperationResponse<'config.apply'>, 'secrets'>
+type SecretOutput = { secrets: OperationResponse<'config.apply'>['secrets'] } | { secret_files: string[] }
 
 /** What was changed, then the new keys or their files. */
-export function drawApplied(applied: Applied, kept: Kept): string {
+export function drawApplied(applied: ApplyResult, kept: SecretOutput): string {
   const { counts, group_id, pending } = applied
   const recorded = group_id === null ? [] : [`Recorded; to see the records: latchkey audit changes --group ${group_id}`]
   if (!isChanging(applied))
@@ -108,7 +108,7 @@ function drawPending(pending: readonly Change[]): string[] {
 }
 
 /** Of several owners, the changes of each under its name. */
-function drawByOwner(plan: Plan | Applied, draw: (change: Change) => string[]): string[] {
+function drawByOwner(plan: Plan | ApplyResult, draw: (change: Change) => string[]): string[] {
   const { changes, documents } = plan
   if (documents === undefined) return [...drawLocks(plan), ...changes.flatMap(draw)]
   return documents.flatMap((document, index) => {

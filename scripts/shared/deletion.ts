@@ -9,9 +9,9 @@ import { type Arguments, dependencies, print } from './command-line.ts'
 import { few, printable } from './render.ts'
 
 /** `stops`: the names of policies that issue no tokens without it. */
-type Deleted = { kind: string; id: string; name: string; stops: string[] }
-type Within = { organization?: string | boolean }
-type Preview = (config: Config, word: string, within: Within) => Promise<Deleted>
+type Deletion = { kind: string; id: string; name: string; stops: string[] }
+type OrganizationOption = { organization?: string | boolean }
+type Preview = (config: Config, word: string, within: OrganizationOption) => Promise<Deletion>
 
 const previews: Partial<Record<OperationName, Preview>> = {
   'keys.delete': async (config, key, within) => {
@@ -57,7 +57,7 @@ export async function mayDelete(name: OperationName, config: Config, { words, op
     options.yes !== true && options.json !== true && process.stdin.isTTY === true && process.stdout.isTTY === true
   if (preview === undefined || (options.dryRun !== true && !asks)) return true
   const within = options.organization === undefined ? {} : { organization: options.organization }
-  const found: Deleted[] = []
+  const found: Deletion[] = []
   for (const word of words) found.push(await preview(config, word, within))
   if (options.dryRun === true) {
     print(options.json === true ? JSON.stringify({ dry_run: true, data: found }, null, 2) : draw(found, 'Would delete'))
@@ -68,7 +68,7 @@ export async function mayDelete(name: OperationName, config: Config, { words, op
   return true
 }
 
-function draw(found: readonly Deleted[], verb: string): string {
+function draw(found: readonly Deletion[], verb: string): string {
   return found
     .map(({ kind, name, stops }) => {
       const what = `${verb} the ${kind} ${printable(name)}`

@@ -7,8 +7,8 @@ import { readJsonFile } from './input-files.ts'
 import { inOrganization, operationCommand } from './operation-command.ts'
 import { printable } from './render.ts'
 
-type Linted = OperationResponse<'policies.lint'>['data'][number]
-type Finding = Linted['findings'][number]
+type LintResult = OperationResponse<'policies.lint'>['data'][number]
+type Finding = LintResult['findings'][number]
 type Difference = NonNullable<OperationResponse<'policies.update'>['difference']>
 
 export function lintCommand(): Command {
@@ -73,7 +73,7 @@ export function describeDifference({ gains, loses }: Difference): string[] {
 const shownOf = (claims: object) => printable(JSON.stringify(claims))
 
 /** Each policy with its findings, and the sum. */
-export function drawLinted({ data }: { data: readonly Linted[] }): string {
+export function drawLinted({ data }: { data: readonly LintResult[] }): string {
   const found = data.filter(({ findings }) => findings.length > 0)
   const blocking = data.filter(({ findings }) => findings.some(isBlocked)).length
   const policies = found.flatMap(({ policy_name, policy_id, issuer_url, findings }) => [

@@ -8,7 +8,7 @@ import { paint, readTerminal, stateTone, type Tone } from './terminal.ts'
 
 type Version = OperationResponse<'presets.version'>
 type Preset = OperationResponse<'presets.show'>
-type Imported = OperationResponse<'presets.import'>['data'][number]
+type ImportResult = OperationResponse<'presets.import'>['data'][number]
 
 /** Multi-line text, with each line safe for a terminal. */
 const lines = (text: string) => text.split('\n').map(printable).join('\n')
@@ -117,7 +117,7 @@ export function drawDiff({ from, to, changes }: OperationResponse<'presets.diff'
 
 const diffTones: Partial<Record<string, Tone>> = { '+': 'green', '-': 'red', '@': 'cyan' }
 
-export function drawImported(data: Imported[]): string {
+export function drawImported(data: ImportResult[]): string {
   return table(
     data,
     [

@@ -51,9 +51,9 @@ export function table<Row>(
   return drawn.join('\n')
 }
 
-type Measured = { natural: number; least: number }
+type ColumnWidth = { natural: number; least: number }
 
-function measure(title: string, cells: string[]): Measured {
+function measure(title: string, cells: string[]): ColumnWidth {
   const heading = stringWidth(title)
   const natural = Math.max(heading, ...cells.map((cell) => stringWidth(cell)))
   const isWhole = cells.every((cell) => wholeText.test(cell))
@@ -64,7 +64,7 @@ function measure(title: string, cells: string[]): Measured {
  * Returns widths that fit into `available`. The widest columns shrink first, down to their minimum. If that is not
  * enough, it omits the last columns, but never the first.
  */
-function fit(columns: Measured[], available: number): number[] {
+function fit(columns: ColumnWidth[], available: number): number[] {
   const room = available - gap.length * (columns.length - 1)
   for (let widest = cellWidthMax; widest > 0; widest -= 1) {
     const widths = columns.map(({ natural, least }) => Math.max(Math.min(natural, widest), least))

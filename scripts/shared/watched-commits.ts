@@ -6,7 +6,7 @@ import { every } from '../../src/scheduling/every.ts'
 import { reportError } from './program.ts'
 
 type Commits = Required<Pick<CommitOptions, 'watch' | 'outcomeMillisecondsMax'>>
-type Watching = {
+type Terminal = {
   stream: { isTTY?: boolean; write: (text: string) => unknown }
   signals: Pick<NodeJS.Process, 'on' | 'off'>
   /** Called once at SIGINT or SIGTERM during a commit. It ends the process. */
@@ -24,7 +24,7 @@ export function createWatch({
   signals,
   interrupt,
   silentMilliseconds = 3_000,
-}: Watching): NonNullable<Commits['watch']> {
+}: Terminal): NonNullable<Commits['watch']> {
   return () => {
     const startedAt = performance.now()
     let isDrawn = false

@@ -2,7 +2,7 @@
 // is written as `.next` before the commit. Whichever key opens the database after a crash is on disk, and `keyring` finds it.
 
 import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
-import type { Touched } from '../../db/tables/admin-changes.ts'
+import type { TouchedRow } from '../../db/tables/admin-changes.ts'
 import { listNodes } from '../../db/tables/nodes.ts'
 import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/tables/signing-keys.ts'
 import { updateUpstream } from '../../db/tables/upstreams.ts'
@@ -160,7 +160,7 @@ async function replaceLost(
   return replacement(context, { hex, statements, touched }, summary)
 }
 
-type Change = { hex: string; statements: Statement[]; touched: Touched[] }
+type Change = { hex: string; statements: Statement[]; touched: TouchedRow[] }
 
 /** A checkpoint moves the commit into the main file before the key file changes, so that it survives a power loss in between. */
 function replacement(
@@ -221,7 +221,7 @@ async function openOrRefuse(key: CryptoKey, { id, name, credentialEncrypted }: U
   }
 }
 
-function touchedBy(signingKeyIds: string[], upstreams: Upstream[]): Touched[] {
+function touchedBy(signingKeyIds: string[], upstreams: Upstream[]): TouchedRow[] {
   return [
     ...signingKeyIds.map((id) => ({ kind: 'signing_key' as const, id })),
     ...upstreams.map(({ id }) => ({ kind: 'upstream' as const, id })),

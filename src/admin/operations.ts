@@ -65,7 +65,7 @@ export type OperationInput<Name extends OperationName> = Operations[Name]['input
 
 /** What an operation returns, as it arrives at its caller. */
 export type OperationResponse<Name extends OperationName> = Name extends OperationName
-  ? Jsonified<Awaited<ReturnType<ReturnType<Operations[Name]['prepare']>>>>
+  ? JsonOf<Awaited<ReturnType<ReturnType<Operations[Name]['prepare']>>>>
   : never
 
 /** What all operations need together: the intersection of what each declares. */
@@ -75,12 +75,12 @@ type EveryNeed = Operations[OperationName] extends Operation<type.Any, unknown, 
 export type OperationsContext = Omit<EveryNeed, keyof OperationRun> & RunnerContext
 
 /** What `JSON.stringify` keeps of a value. */
-type Jsonified<Value> = Value extends readonly (infer Item)[]
-  ? Jsonified<Item>[]
+type JsonOf<Value> = Value extends readonly (infer Item)[]
+  ? JsonOf<Item>[]
   : Value extends Date
     ? string
     : Value extends object
-      ? { [Field in keyof Value]: Jsonified<Value[Field]> }
+      ? { [Field in keyof Value]: JsonOf<Value[Field]> }
       : Value
 
 /** Runs one operation. Commands and clients of the local socket have no actor. */

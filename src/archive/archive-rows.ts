@@ -90,10 +90,10 @@ function newFileName({ kind, firstAt, lastAt }: PlannedArchive): string {
   return `${kind}-${day(firstAt)}-${day(lastAt)}-${crypto.randomUUID().slice(0, 8)}.ndjson.gz`
 }
 
-type Recorded = { by: Actor; at: number; file: string; before: Archive | undefined }
+type ArchiveRecord = { by: Actor; at: number; file: string; before: Archive | undefined }
 
 /** Who began an archive, and whose run removed its rows: the two can differ. */
-function recordArchive({ by, at, file, before }: Recorded): Statement {
+function recordArchive({ by, at, file, before }: ArchiveRecord): Statement {
   const targets = new Map([[file, before]])
   return recordChanges({ at, ...actorColumns(by), operation: 'archive.run', kind: 'archive', targets })
 }

@@ -19,7 +19,7 @@ export type ArchiveRequest = {
   by: Actor
 }
 
-export type Archiving = {
+export type Archiver = {
   /** @throws Fault `conflict` during another run, of another node too, `unavailable` when a file fails or the server stops */
   run: (
     request: ArchiveRequest,
@@ -32,10 +32,10 @@ export type Archiving = {
 }
 
 /** `host` names this machine where several share a database. */
-export function createArchiving(
+export function createArchiver(
   context: Omit<ArchiveContext, 'pace' | 'node'>,
   { host = hostname() }: { host?: string | undefined } = {},
-): Archiving {
+): Archiver {
   const node = context.database.kind === 'server' ? host : null
   const rowsArchived = new Map<ArchiveKind, number>(archiveKinds.map((kind) => [kind, 0]))
   let running: Promise<unknown> | undefined

@@ -4,7 +4,7 @@ import { describeError, Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import type { RunningWork } from '../scheduling/running-work.ts'
 import type { ArchiveContext } from './archive-rows.ts'
-import { type Archiving, createArchiving } from './archiving.ts'
+import { type Archiver, createArchiver } from './archiving.ts'
 import { dueTimes, type Retention } from './retention.ts'
 
 export type RetentionSchedule = {
@@ -18,7 +18,7 @@ export type RetentionSchedule = {
 }
 
 export type ScheduleContext = {
-  archiving: Pick<Archiving, 'run' | 'rowsArchived'>
+  archiving: Pick<Archiver, 'run' | 'rowsArchived'>
   settings: Retention
   work: Pick<RunningWork, 'watch'>
   now: () => number
@@ -39,8 +39,8 @@ export function createRetention(
   settings: Retention,
   context: Omit<ArchiveContext, 'pace' | 'node'> & Pick<ScheduleContext, 'monotonic' | 'work'>,
   quietFor: () => number,
-): { archiving: Archiving; retention: RetentionSchedule } {
-  const archiving = createArchiving(context)
+): { archiving: Archiver; retention: RetentionSchedule } {
+  const archiving = createArchiver(context)
   return { archiving, retention: createRetentionSchedule({ ...context, archiving, settings, quietFor }) }
 }
 

@@ -17,7 +17,7 @@ import { masterKeyFingerprint } from '../tokens/master-key-file.ts'
 import type { Manifest } from './backup-file.ts'
 import { backupName, listPartials, partialPath } from './backup-names.ts'
 import { startCopy } from './copy.ts'
-import type { Held } from './copy-process.ts'
+import type { HeldState } from './copy-process.ts'
 import { checkSpace } from './space.ts'
 
 export type Backup = { file: string; bytes: number; milliseconds: number; manifest: Manifest }
@@ -99,11 +99,11 @@ export function createBackups(parts: Parts): Backups {
   }
 }
 
-type Writing = { file: string; installation: string; signal: AbortSignal; onProgress: OnProgress | undefined }
+type BackupJob = { file: string; installation: string; signal: AbortSignal; onProgress: OnProgress | undefined }
 
 async function writeBackup(
   { database, masterKey, now }: Parts,
-  { file, installation, signal, onProgress }: Writing,
+  { file, installation, signal, onProgress }: BackupJob,
 ): Promise<{ manifest: Manifest; bytes: number }> {
   const folder = dirname(file)
   // One backup at a time: such a file was left behind.
@@ -112,7 +112,7 @@ async function writeBackup(
   await checkSpace(folder, databaseBytes(database.path))
   const hex = await findFittingKey(masterKey, await listSigningKeys(database.orm))
   const partial = partialPath(file)
-  const describe = (): Held => ({
+  const describe = (): HeldState => ({
     created_at: new Date(now()).toISOString(),
     version: packageJson.version,
     installation,

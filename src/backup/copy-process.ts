@@ -25,7 +25,7 @@ export type CopyJob = {
 }
 
 /** The holder's second line: it holds checkpoints from now on. A third line, of any content, confirms that it did until `copied`. */
-export type Held = Pick<Manifest, 'created_at' | 'version' | 'installation' | 'master_key_fingerprint'>
+export type HeldState = Pick<Manifest, 'created_at' | 'version' | 'installation' | 'master_key_fingerprint'>
 
 /** What this process writes, one per line. */
 export type CopyMessage =
@@ -56,7 +56,7 @@ export async function runCopyProcess(): Promise<never> {
   try {
     await draftCopy(job.database, job.partial, createReporter())
     await tell({ drafted: true })
-    const about = JSON.parse(await held) as Held
+    const about = JSON.parse(await held) as HeldState
     await completeCopy(job.database, job.partial)
     await tell({ copied: true })
     await confirmed
@@ -94,7 +94,7 @@ function remove({ partial }: CopyJob): void {
   for (const end of ['', '-wal', '-journal']) rmSync(partial + end, { force: true })
 }
 
-async function complete({ partial, file }: CopyJob, about: Held): Promise<CopyMessage> {
+async function complete({ partial, file }: CopyJob, about: HeldState): Promise<CopyMessage> {
   const found = await settle(partial, Date.parse(about.created_at))
   // A connection with an exclusive lock leaves an empty journal.
   for (const end of ['-wal', '-journal']) await rm(partial + end, { force: true })

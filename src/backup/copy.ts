@@ -11,10 +11,10 @@ import { backupLogBytesMax, diskReserveBytes } from '../limits.ts'
 import { copyProcessWord, ownCommand, ownEnvironment } from '../runtime/own-process.ts'
 import { every } from '../scheduling/every.ts'
 import type { Manifest } from './backup-file.ts'
-import type { CopyJob, CopyMessage, Held } from './copy-process.ts'
+import type { CopyJob, CopyMessage, HeldState } from './copy-process.ts'
 import { freeBytes, megabytes } from './space.ts'
 
-type Copying = { signal: AbortSignal; onProgress: OnProgress | undefined }
+type CopyOptions = { signal: AbortSignal; onProgress: OnProgress | undefined }
 
 const watchMilliseconds = 100
 
@@ -25,8 +25,8 @@ const watchMilliseconds = 100
 export async function startCopy(
   database: Pick<Database, 'path' | 'holdCheckpoints'>,
   job: CopyJob,
-  describe: () => Held,
-  { signal, onProgress }: Copying,
+  describe: () => HeldState,
+  { signal, onProgress }: CopyOptions,
 ): Promise<{ manifest: Manifest; bytes: number }> {
   const [program, args] = ownCommand(copyProcessWord)
   const child = spawn(program, args, { env: ownEnvironment(), stdio: 'pipe' })
@@ -82,7 +82,7 @@ async function* messagesOf(child: ChildProcessWithoutNullStreams): AsyncGenerato
 }
 
 /** `stopped` rejects when the signal is aborted, the caller has gone, or the log or its disk is at its bound. */
-function watchCopy(path: string, { signal, onProgress }: Copying, isHeld: () => boolean) {
+function watchCopy(path: string, { signal, onProgress }: CopyOptions, isHeld: () => boolean) {
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   stopped.catch(() => {})
   let known = { done: 0, total: 1 }

@@ -23,13 +23,13 @@ import { Fault } from '../fault.ts'
 import { type BackupCheck, type Verification, verifyBackup } from './verify.ts'
 
 /** `previous` is the file that the old database was moved to; null without an old database. */
-export type Restored = { checks: BackupCheck[]; database: string | null; previous: string | null }
+export type RestoreResult = { checks: BackupCheck[]; database: string | null; previous: string | null }
 
 /**
  * Verifies the backup on a copy in the data folder, then puts this copy in place. Without success in every check, nothing changes.
  * @throws Fault `conflict` while another process holds the database; `configuration` when the file there is not ours or cannot be replaced
  */
-export async function restoreBackup(path: string, verification: Omit<Verification, 'scratch'>): Promise<Restored> {
+export async function restoreBackup(path: string, verification: Omit<Verification, 'scratch'>): Promise<RestoreResult> {
   // A link stays, and the file that it leads to is replaced: SQLite keeps its log beside the file.
   const databasePath = existsSync(path) ? realpathSync(path) : path
   const folder = dirname(databasePath)

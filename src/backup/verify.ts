@@ -35,9 +35,9 @@ export type Verification = {
 }
 
 /** What the earlier checks have found. */
-type Known = { manifest?: Manifest; database?: Database; signingKeys?: SigningKeys }
+type VerifiedParts = { manifest?: Manifest; database?: Database; signingKeys?: SigningKeys }
 /** Gives what was found. @throws Fault or Error that says what is wrong */
-type Examine = (verification: Verification, known: Known) => Promise<string>
+type Examine = (verification: Verification, known: VerifiedParts) => Promise<string>
 
 const examinations: [check: string, examine: Examine][] = [
   ['file', examineFile],
@@ -57,7 +57,7 @@ const keyExaminations: [check: string, examine: Examine][] = [
 export async function verifyBackup(
   verification: Verification,
 ): Promise<{ checks: BackupCheck[]; manifest?: Manifest }> {
-  const known: Known = {}
+  const known: VerifiedParts = {}
   const checks: BackupCheck[] = []
   let hasFailed = false
   for (const [check, examine] of [...examinations, ...keyExaminations]) {
@@ -86,14 +86,17 @@ async function run(check: string, examine: () => Promise<string>): Promise<Backu
   }
 }
 
-async function examineFile({ file }: Verification, known: Known): Promise<string> {
+async function examineFile({ file }: Verification, known: VerifiedParts): Promise<string> {
   known.manifest = await readManifest(file)
   const { created_at, version, installation, master_key_fingerprint: key } = known.manifest
   return `${installation}, made at ${created_at} by version ${version}, master key ${key ?? 'unknown'}`
 }
 
 /** Copies and hashes in one pass. */
-async function examineDigest({ file, scratch, onProgress }: Verification, { manifest }: Known): Promise<string> {
+async function examineDigest(
+  { file, scratch, onProgress }: Verification,
+  { manifest }: VerifiedParts,
+): Promise<string> {
   const { database_bytes: size, database_sha256: expected } = manifestOf(manifest)
   await checkSpace(dirname(scratch), size)
   const hash = createHash('sha256')
@@ -138,7 +141,7 @@ function examineIntegrity({ scratch }: Verification): Promise<string> {
   })
 }
 
-function examineContents({ scratch }: Verification, { manifest }: Known): Promise<string> {
+function examineContents({ scratch }: Verification, { manifest }: VerifiedParts): Promise<string> {
   const { schema, tables } = manifestOf(manifest)
   return withCopy(scratch, async (client) => {
     const version = await readSchemaVersion(client)
@@ -158,7 +161,7 @@ function examineContents({ scratch }: Verification, { manifest }: Known): Promis
 }
 
 /** Migrates the copy. The result must be what the migrations of this program make of an empty file: no trigger more. */
-async function examineSchema({ scratch }: Verification, known: Known): Promise<string> {
+async function examineSchema({ scratch }: Verification, known: VerifiedParts): Promise<string> {
   const database = await openOrThrow(scratch, false)
   known.database = database
   const empty = `${scratch}.empty`
@@ -181,13 +184,13 @@ async function openOrThrow(path: string, create: boolean): Promise<Database> {
   return opened
 }
 
-async function examineBudgets({ onProgress }: Verification, { database }: Known): Promise<string> {
+async function examineBudgets({ onProgress }: Verification, { database }: VerifiedParts): Promise<string> {
   const [drift] = await findDrift(databaseOf(database).orm, onProgress)
   if (drift === undefined) return "each key's totals match its requests"
   throw new Error(`the totals of key ${drift.keyId} do not match its requests`)
 }
 
-async function examineSigningKeys({ masterKey }: Verification, known: Known): Promise<string> {
+async function examineSigningKeys({ masterKey }: Verification, known: VerifiedParts): Promise<string> {
   const rows = await listSigningKeys(databaseOf(known.database).orm)
   const hex = await findFittingKey(masterKey, rows)
   if (hex === undefined) {
@@ -205,7 +208,7 @@ async function examineSigningKeys({ masterKey }: Verification, known: Known): Pr
 }
 
 /** The same way as a server issues and accepts one. */
-async function examineProbeToken({ now }: Verification, { signingKeys }: Known): Promise<string> {
+async function examineProbeToken({ now }: Verification, { signingKeys }: VerifiedParts): Promise<string> {
   const signing = { signingKeys: keysOf(signingKeys), baseUrl: 'https://restore.invalid/v1' }
   const who = { subject: 'probe', keyId: 'probe', policyId: 'probe', issuerId: 'probe' }
   const token = await mintAccessToken(signing, { ...who, allowedModels: null, allowedPresets: null }, 60, now())
@@ -215,7 +218,7 @@ async function examineProbeToken({ now }: Verification, { signingKeys }: Known):
 }
 
 /** Tokens that were issued before the backup verify with the same keys. */
-async function examineKeySet(_: Verification, { manifest, signingKeys }: Known): Promise<string> {
+async function examineKeySet(_: Verification, { manifest, signingKeys }: VerifiedParts): Promise<string> {
   const { created_at, signing_keys: expected } = manifestOf(manifest)
   const { keys } = JSON.parse(keysOf(signingKeys).jwks(Date.parse(created_at))) as { keys: { kid: string }[] }
   const kids = keys.map(({ kid }) => kid).toSorted()

@@ -14,7 +14,7 @@ import type { Policy } from './policy.ts'
 import type { SubjectToken } from './subject-token/claims.ts'
 import { isRefusal, type Refusal, refuse } from './subject-token/refusal.ts'
 
-type Attributing = Pick<Policy, 'attributeTo' | 'attributeEnvironment'>
+type AttributionInput = Pick<Policy, 'attributeTo' | 'attributeEnvironment'>
 
 /** The most recently used expressions by source, because policies often share one. */
 const compiled = new LRUCache<string, Condition>({ max: 2_000 })
@@ -23,7 +23,7 @@ const compiled = new LRUCache<string, Condition>({ max: 2_000 })
  * Returns what a policy attributes to, compiled at first use, undefined if it says nothing, or a string with the reason
  * why it cannot be evaluated.
  */
-export function attributionOf({ attributeTo, attributeEnvironment }: Attributing): Condition | string | undefined {
+export function attributionOf({ attributeTo, attributeEnvironment }: AttributionInput): Condition | string | undefined {
   if (attributeTo === null) return undefined
   if (attributeEnvironment !== conditionEnvironment)
     return `attribute_to of environment ${attributeEnvironment}: save it again`
@@ -36,7 +36,7 @@ export function attributionOf({ attributeTo, attributeEnvironment }: Attributing
 }
 
 /** Returns the attribution of a token under a policy that has one; anything but a short text refuses the exchange. */
-export function attribute(policy: Attributing, token: SubjectToken): string | Refusal {
+export function attribute(policy: AttributionInput, token: SubjectToken): string | Refusal {
   const expression = attributionOf(policy)
   if (expression === undefined) return token.subject
   if (typeof expression === 'string') return refuse('attribution_failed', expression)

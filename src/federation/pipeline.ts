@@ -59,9 +59,9 @@ export type Step = {
   check: (facts: Facts, dependencies: Dependencies) => Outcome | Promise<Outcome>
 }
 
-type Known<Needed extends keyof Facts> = Facts & { [Name in Needed]-?: NonNullable<Facts[Name]> }
+type FactsWith<Needed extends keyof Facts> = Facts & { [Name in Needed]-?: NonNullable<Facts[Name]> }
 type Check<Needed extends keyof Facts> = (
-  facts: Known<Needed>,
+  facts: FactsWith<Needed>,
   dependencies: Dependencies,
 ) => Outcome | Promise<Outcome>
 
@@ -136,7 +136,7 @@ function found<Name extends 'token' | 'key' | 'attribution'>(
 
 /** If insecure issuers are disabled, refuses issuers on http, even if their keys are cached. */
 function checkIssuer(
-  { token, binding: { issuer } }: Known<'token' | 'binding'>,
+  { token, binding: { issuer } }: FactsWith<'token' | 'binding'>,
   { insecureIssuers }: Dependencies,
 ): Outcome {
   if (token.issuer !== issuer.issuerUrl)
@@ -149,14 +149,14 @@ export function isJudgeable({ isAsked, needs }: Step, facts: Facts): boolean {
   return isAsked(facts.binding?.policy) && needs.every((name) => facts[name] !== undefined)
 }
 
-export type Accepted = Known<'token' | 'binding' | 'issuer'>
+export type AcceptedFacts = FactsWith<'token' | 'binding' | 'issuer'>
 
 /** Runs steps in order, by default all, and stops at the first refusal. Adds the facts of each step to `facts`. */
 export async function judge(
   facts: Facts,
   dependencies: Dependencies,
   taken: readonly Step[] = steps,
-): Promise<Accepted | Refusal> {
+): Promise<AcceptedFacts | Refusal> {
   for (const { name, isAsked, check } of taken) {
     if (!isAsked(facts.binding?.policy)) continue
     const given = check(facts, dependencies)
@@ -166,7 +166,7 @@ export async function judge(
     if (isRefusal(outcome)) return name === 'condition' ? withParts(outcome, facts) : outcome
     Object.assign(facts, outcome)
   }
-  return facts as Accepted
+  return facts as AcceptedFacts
 }
 
 /** Adds the values of the condition's parts, so that an admin can find the cause in the audit without the token. */

@@ -21,7 +21,7 @@ import type { ClockDifferences } from './issuer/clock-difference.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
 import { issuedReply, refusalReply } from './oauth-reply.ts'
-import { type Accepted, type Dependencies, type Facts, judge } from './pipeline.ts'
+import { type AcceptedFacts, type Dependencies, type Facts, judge } from './pipeline.ts'
 import { isCurrent, readBinding, readDeletedBinding, type TrustRegistry } from './policy-binding.ts'
 import type { ReplayGuard } from './replay.ts'
 import { type SubjectToken, secondsLeft } from './subject-token/claims.ts'
@@ -46,7 +46,7 @@ export type ExchangeContext = WriteState & {
 }
 
 /** The outcome of an exchange, and the grant that the request named. */
-type Decided = Decision & { grant: Grant }
+type GrantDecision = Decision & { grant: Grant }
 
 /**
  * Exchanges a subject token for an access token. Commits every outcome to the audit before it responds. A change of the
@@ -83,8 +83,8 @@ function checkRate({ clientAddress }: RequestInfo, { exchangeRate, now }: Exchan
  * times.
  * @throws only when the database server does not respond
  */
-async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<Decided> {
-  let known: Omit<Decided, 'outcome'> = { grant: tokenExchange }
+async function decide(request: Request, context: ExchangeContext, info: RequestInfo): Promise<GrantDecision> {
+  let known: Omit<GrantDecision, 'outcome'> = { grant: tokenExchange }
   try {
     const { grant, form } = await readRequest(request, context)
     known = { grant }
@@ -133,7 +133,7 @@ async function judgeAndMint(facts: Facts, context: ExchangeContext): Promise<Iss
 }
 
 /** Takes times of verified tokens only. The times are checked after the signature. */
-function noteClock({ token, issuer }: Facts, outcome: Accepted | Refusal, context: ExchangeContext): void {
+function noteClock({ token, issuer }: Facts, outcome: AcceptedFacts | Refusal, context: ExchangeContext): void {
   const isVerified =
     !isRefusal(outcome) || outcome.refused === 'issued_in_future' || outcome.refused === 'not_yet_valid'
   if (isVerified && token !== undefined && issuer !== undefined)
@@ -149,7 +149,7 @@ function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Depende
  * token). It reads the clock again.
  */
 async function mint(
-  { token, attribution, binding: { policy, key, issuer } }: Accepted,
+  { token, attribution, binding: { policy, key, issuer } }: AcceptedFacts,
   context: ExchangeContext,
 ): Promise<IssuedAccessToken | Refusal> {
   const now = context.now()

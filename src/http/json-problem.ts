@@ -27,7 +27,7 @@ type Scan = {
   /** For each open container the names in it, or undefined for a list. */
   readonly levels: (Set<string> | undefined)[]
 }
-type Found = { at: number; rule: string } | { at: number; name: string }
+type JsonFinding = { at: number; rule: string } | { at: number; name: string }
 
 /** The first problem in a text that is not a JSON object; undefined where it is one. Gives way within a long text. */
 export async function findJsonProblem(text: string): Promise<JsonProblem | undefined> {
@@ -48,7 +48,7 @@ export async function findRepeatedMember(
 }
 
 /** Names of members are compared down to this level. */
-async function scan(text: string, levelsCompared: number): Promise<Found | undefined> {
+async function scan(text: string, levelsCompared: number): Promise<JsonFinding | undefined> {
   const all: Scan = { text, pause: createPause(), at: 0, state: 'start', levels: [] }
   for (;;) {
     await skipRuns(all, spaces)
@@ -88,7 +88,7 @@ function close(all: Scan): void {
 }
 
 /** Takes a name or a value. Returns what is wrong with it, or the name where the object had it before. */
-async function takeToken(all: Scan, levelsCompared: number): Promise<Found | undefined> {
+async function takeToken(all: Scan, levelsCompared: number): Promise<JsonFinding | undefined> {
   const { text, at, state, levels } = all
   const isName = state === 'firstName' || state === 'name'
   const isValue = state === 'value' || state === 'firstItem'
@@ -126,7 +126,7 @@ const expected: Readonly<Record<Exclude<State, 'afterValue'>, string>> = {
 }
 
 /** Takes a text in double quotes. Returns what is wrong with it. */
-async function takeText(all: Scan): Promise<Found | undefined> {
+async function takeText(all: Scan): Promise<JsonFinding | undefined> {
   const start = all.at
   all.at += 1
   await skipRuns(all, inText)

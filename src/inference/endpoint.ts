@@ -14,7 +14,7 @@ import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { respond, settleFailure } from './settlement.ts'
 import { rejectBackground, rejectSharedState } from './shared-state.ts'
-import type { Forwarded, UpstreamContext } from './upstream/forward.ts'
+import type { UpstreamContext, UpstreamResponse } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
 import { route, type UpstreamRegistry } from './upstream/targets.ts'
 
@@ -60,7 +60,7 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution)
   const pending = { request, info, entry, restoreIdleLimit, context }
-  let forwarded: Forwarded
+  let forwarded: UpstreamResponse
   try {
     forwarded = await forwardToBest(request, call, attempts, entry, context)
   } catch (error) {

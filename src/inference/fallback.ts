@@ -7,11 +7,11 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Call } from './call.ts'
 import type { LedgerEntry } from './ledger.ts'
 import { outgoingBody } from './outgoing-body.ts'
-import { type Forwarded, forward, type UpstreamContext } from './upstream/forward.ts'
+import { forward, type UpstreamContext, type UpstreamResponse } from './upstream/forward.ts'
 import type { Attempt } from './upstream/targets.ts'
 
 /** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
-type Outcome = { attempt: Attempt; status: number } & ({ forwarded: Forwarded } | { fault: Fault })
+type Outcome = { attempt: Attempt; status: number } & ({ forwarded: UpstreamResponse } | { fault: Fault })
 type FallbackContext = UpstreamContext & { log: Log; metrics: Pick<Metrics, 'countFailover'> }
 
 /**
@@ -31,7 +31,7 @@ export async function forwardToBest(
   attempts: readonly Attempt[],
   entry: LedgerEntry,
   context: FallbackContext,
-): Promise<Forwarded> {
+): Promise<UpstreamResponse> {
   let best: Outcome | undefined
   let body: Uint8Array<ArrayBuffer> | undefined
   try {

@@ -6,14 +6,14 @@ import { createUsageScanner, type UsageScanner } from './usage-scanner.ts'
 type Fields = Record<string, unknown>
 
 /** A response as far as it has passed: its chunks, until it is too long to be kept. */
-type Passed = { chunks: Uint8Array[]; bytes: number; scanner: UsageScanner | undefined }
+type PassedBody = { chunks: Uint8Array[]; bytes: number; scanner: UsageScanner | undefined }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const nothing = new Uint8Array(0)
 
 /** Releases every chunk except the newest, which waits until the usage is recorded. */
 export function inspectJson(): Inspector {
-  const passed: Passed = { chunks: [], bytes: 0, scanner: undefined }
+  const passed: PassedBody = { chunks: [], bytes: 0, scanner: undefined }
   let held: Uint8Array = nothing
   return {
     take: (chunk) => {
@@ -34,7 +34,7 @@ export function inspectJson(): Inspector {
   }
 }
 
-function addChunk(passed: Passed, chunk: Uint8Array): void {
+function addChunk(passed: PassedBody, chunk: Uint8Array): void {
   const { chunks, scanner } = passed
   scanner?.take(chunk)
   if (scanner !== undefined) return
@@ -44,14 +44,14 @@ function addChunk(passed: Passed, chunk: Uint8Array): void {
 }
 
 /** From here on, only what is found is kept. */
-function scan(passed: Passed): void {
+function scan(passed: PassedBody): void {
   const scanner = createUsageScanner()
   for (const chunk of passed.chunks) scanner.take(chunk)
   passed.scanner = scanner
   passed.chunks = []
 }
 
-function read({ chunks, scanner }: Passed): Fields {
+function read({ chunks, scanner }: PassedBody): Fields {
   if (scanner !== undefined) return scanner.result()
   const [first = nothing] = chunks
   return parseObject(decoder.decode(chunks.length > 1 ? Buffer.concat(chunks) : first))

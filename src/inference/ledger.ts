@@ -12,11 +12,11 @@ import { storableText } from '../values/bytes.ts'
 import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
 import type { Attempt } from './upstream/targets.ts'
-import { type Inspected, raiseToSeen, type TokenCounts } from './usage.ts'
+import { type Inspection, raiseToSeen, type TokenCounts } from './usage.ts'
 
 /** How a call ended. `status` is what the caller got, or `statusClientLeft`. */
-export type Ending = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspected }
-export const nothingSeen: Inspected = { model: undefined, counts: undefined }
+export type RequestEnd = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspection }
+export const nothingSeen: Inspection = { model: undefined, counts: undefined }
 
 /** What an entry is written with. */
 export type LedgerContext = {
@@ -58,7 +58,7 @@ export function openLedgerEntry(
  * has done its work.
  * @throws the error of a failed commit, after logging the row
  */
-export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Promise<void> {
+export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): Promise<void> {
   const { writer, spending, keyRates, now, log } = entry.context
   const row = rowOf(entry, ending)
   let isCommitted = false
@@ -74,7 +74,7 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: Ending): Prom
   }
 }
 
-function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: Ending): UsageRow {
+function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: RequestEnd): UsageRow {
   const { context, requestId, call, attempt, attribution, startedAt, firstByteAt } = entry
   const { key, accessToken } = entry.principal
   const { model } = inspected
@@ -118,7 +118,7 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
 
 /** A stream that did not end counts at least what was seen of it, whoever ended it. */
 function countsFor(
-  { counts, tokensSeen = 0 }: Inspected,
+  { counts, tokensSeen = 0 }: Inspection,
   completed: boolean,
 ): { counts: TokenCounts | undefined; isEstimate: boolean } {
   if (completed || tokensSeen <= (counts?.completionTokens ?? 0)) return { counts, isEstimate: false }

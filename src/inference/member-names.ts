@@ -14,10 +14,10 @@ const choosers = new Set(
     .map((name) => name.replaceAll('_', '')),
 )
 
-export type Says = 'model' | 'chooser' | 'other'
+export type NameMeaning = 'model' | 'chooser' | 'other'
 
 /** What a name refers to, in any case and script form, with any separators between the letters. */
-export function whatNameSays(name: string): Says {
+export function whatNameSays(name: string): NameMeaning {
   const isPlain = plainName.test(name)
   if (name.length > (isPlain ? plainCharactersMax : otherCharactersMax)) return 'model'
   const folded = isPlain ? name.replaceAll('_', '') : fold(name)

@@ -5,9 +5,9 @@ import { type Silence, watchSilence } from './silence.ts'
 import type { Inspector } from './usage.ts'
 
 /** Whether the response was sent whole, and whether the client ended it. */
-export type PassedThrough = { completed: boolean; clientLeft: boolean }
+export type PassageEnd = { completed: boolean; clientLeft: boolean }
 
-export type Passing = {
+export type ResponsePassage = {
   body: ReadableStream<Uint8Array>
   inspector: Inspector
   /** Aborts the upstream call. */
@@ -25,14 +25,14 @@ export type Passing = {
   /** Asked for each chunk: the last bytes for a client that may no longer have the response, in place of the chunk. */
   refusal?: (() => Uint8Array | undefined) | undefined
   /** Called exactly once; the end of the response waits for it. */
-  settle: (how: PassedThrough) => Promise<void>
+  settle: (how: PassageEnd) => Promise<void>
 }
 
 type WholeBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
 /** A response in transit. */
-type Passage = Passing & {
+type Passage = ResponsePassage & {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>
   readonly silence: Silence
   controller: Controller | undefined
@@ -50,7 +50,7 @@ type Passage = Passing & {
  * A stream that pulls from the upstream. When the client leaves, the upstream call is aborted and what was used so far
  * is settled; when only the usage is missing, or the rest of a JSON response, it is read first.
  */
-export function passThrough(passing: Passing): ReadableStream<Uint8Array> {
+export function passThrough(passing: ResponsePassage): ReadableStream<Uint8Array> {
   const { idleMilliseconds, clientIdleMilliseconds = clientIdleMillisecondsMax } = passing
   const passage: Passage = {
     ...passing,
@@ -188,7 +188,7 @@ async function readForUsage(passage: Passage, pulling: Promise<void> | undefined
  * within `usageMilliseconds` of the time when the client leaves. When the upstream breaks it off, the client sees a
  * broken response too.
  */
-export async function passWhole(passing: Omit<Passing, 'body'>, response: Response): Promise<WholeBody> {
+export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response: Response): Promise<WholeBody> {
   const { inspector, abort, idleMilliseconds, onFirstByte, settle } = passing
   const limits = [setTimeout(abort, idleMilliseconds)]
   let clientLeft = false

@@ -5,7 +5,7 @@ import { nanodollarsPerDollar, responseDollarsMax } from '../limits.ts'
 import { compilePatterns } from '../values/pattern.ts'
 import type { TokenCounts } from './usage.ts'
 
-type Counted = Pick<TokenCounts, 'promptTokens' | 'completionTokens' | 'totalTokens' | 'cachedTokens'>
+type PricedCounts = Pick<TokenCounts, 'promptTokens' | 'completionTokens' | 'totalTokens' | 'cachedTokens'>
 export type PriceList = (model: string) => Readonly<Price> | undefined
 
 const tokensPerPrice = 1_000_000
@@ -31,7 +31,7 @@ export function compilePrices(rows: readonly Price[]): PriceList {
  */
 export function costOf(
   { promptNanodollars, completionNanodollars, cachedNanodollars }: Price,
-  { promptTokens, completionTokens, totalTokens, cachedTokens }: Counted,
+  { promptTokens, completionTokens, totalTokens, cachedTokens }: PricedCounts,
   { generates }: { generates: boolean },
 ): number | null {
   const prompt = generates ? promptTokens : (promptTokens ?? totalTokens)

@@ -9,12 +9,12 @@ import { errorEvent } from './error-event.ts'
 import { inspectEvents } from './event-inspector.ts'
 import { inspectJson } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, writeLedgerEntry } from './ledger.ts'
-import { type PassedThrough, passThrough, passWhole } from './pass-through.ts'
-import { credentialRefused, type Forwarded } from './upstream/forward.ts'
+import { type PassageEnd, passThrough, passWhole } from './pass-through.ts'
+import { credentialRefused, type UpstreamResponse } from './upstream/forward.ts'
 import { configuredUpstreamName } from './upstream/targets.ts'
 
 /** A request that was forwarded and is not settled. */
-export type Pending = {
+export type UnsettledRequest = {
   request: Request
   info: RequestInfo
   entry: LedgerEntry
@@ -23,7 +23,7 @@ export type Pending = {
 }
 
 /** The response to the client, whose end waits until its usage is committed. */
-export async function respond(forwarded: Forwarded, pending: Pending): Promise<Response> {
+export async function respond(forwarded: UpstreamResponse, pending: UnsettledRequest): Promise<Response> {
   const { info, entry } = pending
   const { response, headers, abort, whenClientLeaves, upstream } = forwarded
   const { status } = response
@@ -34,7 +34,7 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
   }
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
   const inspector = streams ? inspectEvents(entry.call) : inspectJson()
-  const settle = ({ completed, clientLeft }: PassedThrough) => {
+  const settle = ({ completed, clientLeft }: PassageEnd) => {
     pending.restoreIdleLimit()
     const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
     return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, inspected: inspector.result() })
@@ -57,7 +57,7 @@ export async function respond(forwarded: Forwarded, pending: Pending): Promise<R
 }
 
 /** Ends a stream whose key was disabled or deleted, or has expired, since it began. */
-function endWithKey({ info, entry, context }: Pending): () => Uint8Array | undefined {
+function endWithKey({ info, entry, context }: UnsettledRequest): () => Uint8Array | undefined {
   const findFault = watchKey(entry.principal.key, context)
   return () => {
     const fault = findFault()
@@ -72,7 +72,7 @@ function endWithKey({ info, entry, context }: Pending): () => Uint8Array | undef
  * Records a request that got no response from any upstream.
  * @throws the error, or Fault `unavailable` when a stop of the service ended the request
  */
-export async function settleFailure(error: unknown, pending: Pending): Promise<Response> {
+export async function settleFailure(error: unknown, pending: UnsettledRequest): Promise<Response> {
   const { request, info, entry, restoreIdleLimit } = pending
   restoreIdleLimit()
   const isCut = info.peer.isCut()
@@ -94,7 +94,10 @@ function isShort({ status, headers }: Response): boolean {
 }
 
 /** The caller gets the upstream's own response; the log shows an administrator that Latchkey did not refuse. */
-function logUpstreamRefusal({ response: { status }, upstream }: Forwarded, { info, entry }: Pending): void {
+function logUpstreamRefusal(
+  { response: { status }, upstream }: UpstreamResponse,
+  { info, entry }: UnsettledRequest,
+): void {
   const isConfigured = upstream.id === configuredUpstreamName
   const details = { request_id: info.requestId, upstream: upstream.name, status, hint: hintFor(status, isConfigured) }
   entry.context.log('warn', 'upstream_refused', details)

@@ -15,7 +15,7 @@ export type TokenCounts = {
 }
 
 /** What is known of a response once it has passed. `counts` is undefined when the upstream sent no usage. */
-export type Inspected = {
+export type Inspection = {
   model: string | undefined
   counts: TokenCounts | undefined
   /** Of a stream whose usage has not come: the least number of tokens in the content that has passed. */
@@ -52,7 +52,7 @@ export type Inspector = {
   isWhole: () => boolean
   /** The bytes that are still held back when the upstream has ended. */
   rest: () => Uint8Array
-  result: () => Inspected
+  result: () => Inspection
 }
 
 /** An empty object where the text is not a JSON object. */

@@ -30,21 +30,25 @@ import {
 } from './openapi.ts'
 
 /** A key as the operations show it. */
-type Shown = ShownKey & { owner_id: string }
+type KeyWithUser = ShownKey & { owner_id: string }
 type Fields = Omit<typeof updateBody.inferIn, (typeof ignoredFields)[number]>
 type Creation = Omit<typeof createBody.inferIn, (typeof ignoredFields)[number] | 'workspace_id'>
 type Filter = Omit<typeof listQuery.infer, 'workspace_id'> & { workspace: string }
-type Named = { organization: string; key: string }
+type KeyReference = { organization: string; key: string }
 type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => Promise<Response>
 /**
  * The admin operations that these endpoints call. An intersection, since TypeScript compares overloads without their
  * type parameters.
  */
-type RunKeyOperation = Run<'keys.show', Named, Shown> &
-  Run<'keys.list', Filter & { organization: string }, { data: Shown[]; total_count?: number }> &
-  Run<'keys.create', Creation & { organization: string; workspace: string; owner: string }, Shown & { key: string }> &
-  Run<'keys.update', Fields & Named & { if_match?: string }, Shown> &
-  Run<'keys.delete', Named, unknown>
+type RunKeyOperation = Run<'keys.show', KeyReference, KeyWithUser> &
+  Run<'keys.list', Filter & { organization: string }, { data: KeyWithUser[]; total_count?: number }> &
+  Run<
+    'keys.create',
+    Creation & { organization: string; workspace: string; owner: string },
+    KeyWithUser & { key: string }
+  > &
+  Run<'keys.update', Fields & KeyReference & { if_match?: string }, KeyWithUser> &
+  Run<'keys.delete', KeyReference, unknown>
 
 export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext>[] {
   return [
@@ -137,7 +141,7 @@ function remove(run: RunKeyOperation): Handle<BearerContext> {
 }
 
 /** @throws Fault `not_found` when the organization has no key with this hash */
-async function findKey(run: RunKeyOperation, { organizationId }: Key, hash = ''): Promise<Shown> {
+async function findKey(run: RunKeyOperation, { organizationId }: Key, hash = ''): Promise<KeyWithUser> {
   const notFound = () => new Fault('not_found', 'Resource not found')
   if (!keyHashText.test(hash)) throw notFound()
   try {
@@ -155,7 +159,7 @@ function reply(status: number, body: unknown, headers: { etag?: string } = {}): 
  * A key as the official client reads it, with the limits that only this service has. The fields for keys of other
  * providers are empty.
  */
-function responseOf(shown: Shown): typeof keyResponse.infer {
+function responseOf(shown: KeyWithUser): typeof keyResponse.infer {
   const own = Object.fromEntries(shownNames.map((name) => [name, shown[name]])) as ShownKey
   return {
     ...own,

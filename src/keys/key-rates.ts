@@ -20,7 +20,7 @@ export type KeyRates = {
  * The nodes that share the limits, since when this one is among them, and when the newest key of that moment was
  * created, in milliseconds. Clocks of nodes differ, so the two times are not compared.
  */
-export type Sharing = { liveNodes: () => number; since: number; newestKeyAt: number }
+export type RateShare = { liveNodes: () => number; since: number; newestKeyAt: number }
 
 /** `share` is the part of the limit that this node admits each minute. */
 type Bucket = TokenBucket & { limit: number; share: number }
@@ -32,7 +32,7 @@ type Buckets = Map<string, Bucket>
  */
 export function createKeyRates(
   onDeleted: ((id: string) => void)[] = [],
-  { liveNodes, since, newestKeyAt }: Sharing = { liveNodes: () => 1, since: 0, newestKeyAt: 0 },
+  { liveNodes, since, newestKeyAt }: RateShare = { liveNodes: () => 1, since: 0, newestKeyAt: 0 },
 ): KeyRates {
   const requests: Buckets = new Map()
   const tokens: Buckets = new Map()

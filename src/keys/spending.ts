@@ -6,12 +6,12 @@ import type { UnpackedDays } from '../../db/tables/usage.ts'
 import { spentPeriodsMax } from '../limits.ts'
 import { createPackedMap } from '../values/packed-map.ts'
 
-export type Spent = { ever: number; daily: number; weekly: number; monthly: number }
+export type SpendingTotals = { ever: number; daily: number; weekly: number; monthly: number }
 
 export type Spending = {
   /** Adds the cost of a request. `at` in milliseconds. `isCommitted`: its usage row is in the database. */
   add: (keyId: string, at: number, nanodollars: number, isCommitted?: boolean) => void
-  of: (keyId: string, now: number) => Spent
+  of: (keyId: string, now: number) => SpendingTotals
   /** Drops what is known of a deleted key. */
   forget: (keyId: string) => void
   /** How many keys it knows. */
@@ -20,7 +20,7 @@ export type Spending = {
 
 /** Sums by the number of the day, week or month, in the order in which they were added. */
 type Sums = Map<number, number>
-type Known = { ever: number; days: Sums; weeks: Sums; months: Sums }
+type KeySums = { ever: number; days: Sums; weeks: Sums; months: Sums }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 export const dayOf = (time: number) => Math.floor(time / dayMilliseconds)
@@ -69,12 +69,12 @@ export function addUncommitted(spending: Spending): Spending {
   }
 }
 
-function nothing(): Known {
+function nothing(): KeySums {
   return { ever: 0, days: new Map(), weeks: new Map(), months: new Map() }
 }
 
 /** The days nearest to today are added last: what was added first is dropped first. */
-function addUp(packed: string, today: number): Known {
+function addUp(packed: string, today: number): KeySums {
   const [, days] = JSON.parse(packed) as UnpackedDays
   const spent = nothing()
   for (const [day, cost] of days.toSorted(([one], [other]) => Math.abs(other - today) - Math.abs(one - today)))
@@ -82,7 +82,7 @@ function addUp(packed: string, today: number): Known {
   return spent
 }
 
-function addDay(spent: Known, day: number, nanodollars: number): void {
+function addDay(spent: KeySums, day: number, nanodollars: number): void {
   spent.ever += nanodollars
   grow(spent.days, day, nanodollars)
   grow(spent.weeks, weekOf(day), nanodollars)
@@ -108,7 +108,7 @@ export function resetAfter(limitReset: ApiKey['limitReset'], now: number): numbe
 /** What remains of the limit of a key, never below zero; null without a limit. */
 export function remainingOf(
   { limitNanodollars, limitReset }: Pick<ApiKey, 'limitNanodollars' | 'limitReset'>,
-  spent: Spent,
+  spent: SpendingTotals,
 ): number | null {
   if (limitNanodollars === null) return null
   return Math.max(0, limitNanodollars - spent[limitReset ?? 'ever'])

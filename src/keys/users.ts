@@ -2,12 +2,12 @@
 
 import type { Orm } from '../../db/file/open.ts'
 import type { User } from '../../db/schema/schema.ts'
-import type { Touched } from '../../db/tables/admin-changes.ts'
+import type { TouchedRow } from '../../db/tables/admin-changes.ts'
 import { findUser, insertUser } from '../../db/tables/organizations.ts'
 import type { Statement } from '../../db/write/rows.ts'
 
 /** A user, and what the commit must also contain when the user is new. */
-export type UserDraft = { user: User; statements: Statement[]; touched: Touched[] }
+export type UserDraft = { user: User; statements: Statement[]; touched: TouchedRow[] }
 
 /** The user with this id or name, or a new one of that name. Call it and commit within one `runExclusive`. */
 export async function findOrDraftUser(

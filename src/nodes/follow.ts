@@ -7,9 +7,9 @@ import { connectMillisecondsMax } from '../../db/remote/commit-once.ts'
 import { isStale, listChangedSince } from '../../db/remote/refresh.ts'
 import { unreachableCode } from '../../db/remote/server-errors.ts'
 import { serverError, tooSlow } from '../../db/remote/server-failure.ts'
-import type { Position, Refreshed, Revision, SharedDatabase } from '../../db/remote/shared-database.ts'
+import type { Position, RefreshResult, Revision, SharedDatabase } from '../../db/remote/shared-database.ts'
 import type { ChangeKind } from '../../db/tables/admin-changes.ts'
-import type { Basis, Following } from '../../db/write/change-queue.ts'
+import type { Basis, NodeMemory } from '../../db/write/change-queue.ts'
 import type { Spending } from '../keys/spending.ts'
 import { keeping, type Registry } from '../registry/registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
@@ -78,7 +78,7 @@ const refreshAgeMillisecondsMax = 4_000
 const recentMilliseconds = 1_000
 
 /** Follows the other nodes of a server database. `following` is for the writer of this node. */
-export function followOthers(options: FollowOptions): Follow & { following: Following } {
+export function followOthers(options: FollowOptions): Follow & { following: NodeMemory } {
   const { monotonic, shared, spending, start } = options
   const position: Position = { revision: start.revision, usageId: start.usageId }
   const onSigningKeys: Follow['onSigningKeys'] = []
@@ -91,7 +91,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
   async function refresh(): Promise<void> {
     if (replaced !== undefined) throw replaced
     const beganAt = monotonic()
-    let seen: Refreshed
+    let seen: RefreshResult
     do {
       // What was read counts, so the next refresh goes on where this one ends.
       if (monotonic() - beganAt > connectMillisecondsMax) throw serverError(tooSlow, unreachableCode)
@@ -115,7 +115,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Foll
     position.revision = revision
   }
 
-  function countSpent(seen: Refreshed): void {
+  function countSpent(seen: RefreshResult): void {
     for (const [keyId, day, cost] of seen.spent) spending.add(keyId, day * dayMilliseconds, cost)
     position.usageId = seen.usageId
     liveNodes = Math.max(1, seen.liveNodes)

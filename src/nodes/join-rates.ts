@@ -2,13 +2,13 @@
 
 import type { Database } from '../../db/file/open.ts'
 import { newestKeyTime } from '../../db/tables/api-keys.ts'
-import type { Sharing } from '../keys/key-rates.ts'
+import type { RateShare } from '../keys/key-rates.ts'
 import type { Follow } from './follow.ts'
 
-type Joining = { follow: Follow; database: Database; now: () => number }
+type JoinOptions = { follow: Follow; database: Database; now: () => number }
 
 /** Call it when memory is loaded. */
-export async function joinRates({ follow, database, now }: Joining): Promise<Sharing> {
+export async function joinRates({ follow, database, now }: JoinOptions): Promise<RateShare> {
   const newestKeyAt = database.shared === undefined ? 0 : await newestKeyTime(database.orm)
   return { liveNodes: follow.liveNodes, since: now(), newestKeyAt }
 }

@@ -5,7 +5,7 @@ import { type Database, type OpenRefusal, openDatabase } from '../../db/file/ope
 import { firstRevision } from '../../db/remote/refresh.ts'
 import type { ServerOptions } from '../../db/remote/server-database.ts'
 import { listSpentDays } from '../../db/tables/usage.ts'
-import type { Following } from '../../db/write/change-queue.ts'
+import type { NodeMemory } from '../../db/write/change-queue.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { configuredUpstream } from '../inference/upstream/targets.ts'
 import { addUncommitted, createSpending, type Spending } from '../keys/spending.ts'
@@ -73,14 +73,18 @@ export async function openOrRefuse(config: Config, create: boolean, rules: Serve
   throw new Fault(codeOfRefusal[refused], `${message}${hints[refused]}`, { reason: `database_${refused}`, cause })
 }
 
-type Loading = Pick<FollowOptions, 'monotonic' | 'onRefresh' | 'onReplaced'> & { now: () => number }
-type Loaded = { registry: Registry; spending: Spending; follow: Follow; following?: Following }
+type LoadOptions = Pick<FollowOptions, 'monotonic' | 'onRefresh' | 'onReplaced'> & { now: () => number }
+type LoadedState = { registry: Registry; spending: Spending; follow: Follow; following?: NodeMemory }
 
 /**
  * Loads what requests look up. Opening detects damage only at the start of a file; damage further in appears here.
  * @throws Fault `configuration`, or `unavailable` if a database server does not respond
  */
-export async function loadOrRefuse(database: Database, { upstreamUrl }: Config, loading: Loading): Promise<Loaded> {
+export async function loadOrRefuse(
+  database: Database,
+  { upstreamUrl }: Config,
+  loading: LoadOptions,
+): Promise<LoadedState> {
   const { orm, shared } = database
   try {
     const configured = upstreamUrl === undefined ? undefined : configuredUpstream(upstreamUrl)
@@ -102,8 +106,8 @@ export async function loadOrRefuse(database: Database, { upstreamUrl }: Config, 
 /** What is read before memory is loaded is looked up again by the first refresh. */
 async function loadShared(
   parts: Pick<FollowOptions, 'shared' | 'orm' | 'reload'>,
-  { now, monotonic, onRefresh, onReplaced }: Loading,
-): Promise<Loaded> {
+  { now, monotonic, onRefresh, onReplaced }: LoadOptions,
+): Promise<LoadedState> {
   const { revision, installation } = await parts.shared.refresh({
     revision: firstRevision,
     usageId: Number.MAX_SAFE_INTEGER,

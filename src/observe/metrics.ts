@@ -5,7 +5,7 @@ import type { Fault } from '../fault.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../limits.ts'
 import { type FamilyName, families } from './metric-families.ts'
 import {
-  type Busiest,
+  type BusiestIds,
   type Counter,
   createBusiest,
   createCounter,
@@ -26,16 +26,16 @@ export type Metrics = {
   countBackupFailure: () => void
   countRefresh: (milliseconds: number) => void
   /** The keys with series; the others are counted together as `other`. */
-  busiestKeys: Pick<Busiest, 'ids' | 'forget'>
+  busiestKeys: Pick<BusiestIds, 'ids' | 'forget'>
   /**
    * The samples of everything that is counted, without those of organizations and upstreams that are gone. Ranks the
    * keys again, at most once an hour.
    */
-  read: (live: Live) => Partial<Record<FamilyName, Sample[]>>
+  read: (live: LiveRows) => Partial<Record<FamilyName, Sample[]>>
 }
 
 /** The ids of the organizations, and the names of the upstreams in use. */
-export type Live = { organizations: Pick<ReadonlySet<string>, 'has'>; upstreams: Pick<ReadonlySet<string>, 'has'> }
+export type LiveRows = { organizations: Pick<ReadonlySet<string>, 'has'>; upstreams: Pick<ReadonlySet<string>, 'has'> }
 
 const rankMilliseconds = 60 * 60 * 1_000
 
@@ -162,7 +162,7 @@ function modelsOf({ models }: Series, organization: string): LabelBound {
   return made
 }
 
-function forgetGone({ counters, histograms, organization, models, upstream }: Series, live: Live): void {
+function forgetGone({ counters, histograms, organization, models, upstream }: Series, live: LiveRows): void {
   const goneOrganizations = organization.keepOnly((id) => live.organizations.has(id))
   const goneUpstreams = upstream.keepOnly((name) => live.upstreams.has(name))
   for (const id of goneOrganizations) models.delete(id)

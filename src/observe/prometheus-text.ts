@@ -5,7 +5,7 @@ import type { Sample } from './series.ts'
 
 export const prometheusMediaType = 'text/plain; version=0.0.4; charset=utf-8'
 
-export type Wording = {
+export type TextOptions = {
   /** What a label's value is called, such as the name of a key instead of its id. */
   nameOf: (label: string, value: string) => string
   /** Lets other requests be served in between: a family may have 20,000 lines. */
@@ -16,7 +16,7 @@ export type Wording = {
 export async function familyText(
   { name, type, help, labels }: Family,
   samples: readonly Sample[],
-  { nameOf, pace }: Wording,
+  { nameOf, pace }: TextOptions,
 ): Promise<string> {
   if (samples.length === 0) return ''
   const values = new Map<string, number>()

@@ -127,7 +127,7 @@ export function createLabelBound(max: number): LabelBound {
   }
 }
 
-export type Busiest = {
+export type BusiestIds = {
   /** Counts a use, and gives the id itself while it is among the busiest. */
   label: (id: string) => string
   /** The busiest. */
@@ -139,7 +139,7 @@ export type Busiest = {
 }
 
 /** A changing `other` must not decrease: what an id adds goes to its own series while it is named, and to `other` otherwise. */
-export function createBusiest(max: number): Busiest {
+export function createBusiest(max: number): BusiestIds {
   const uses = new Map<string, number>()
   let named = new Set<string>()
   return {

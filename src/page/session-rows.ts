@@ -9,15 +9,15 @@ export type KeptSession = { row: SessionRow; key: Key }
 /** By the SHA-256 of the cookie. */
 export type SessionRows = Map<string, KeptSession>
 
-type Loaded = { sessions: SessionRows; keys: { get: (id: string) => Key | undefined } }
+type LoadedSessions = { sessions: SessionRows; keys: { get: (id: string) => Key | undefined } }
 
 /** Loads the sessions with these ids, or all. A session does not outlive a change of its key. */
-export async function loadSessions(loaded: Loaded, orm: Orm, ids?: string[]): Promise<void> {
+export async function loadSessions(loaded: LoadedSessions, orm: Orm, ids?: string[]): Promise<void> {
   putSessions(loaded, await listSessions(orm, ids))
 }
 
 /** Loads these sessions again. One that ends while they are read stays ended. */
-export async function reloadSessions(loaded: Loaded, orm: Orm, ids: string[]): Promise<void> {
+export async function reloadSessions(loaded: LoadedSessions, orm: Orm, ids: string[]): Promise<void> {
   const rows = await listSessions(orm, ids)
   putSessions(
     loaded,
@@ -25,7 +25,7 @@ export async function reloadSessions(loaded: Loaded, orm: Orm, ids: string[]): P
   )
 }
 
-function putSessions({ sessions, keys }: Loaded, rows: readonly SessionRow[]): void {
+function putSessions({ sessions, keys }: LoadedSessions, rows: readonly SessionRow[]): void {
   for (const row of rows) {
     const key = keys.get(row.keyId)
     const isOver = row.endedAt !== null || key?.updatedAt !== row.keyUpdatedAt

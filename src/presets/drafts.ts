@@ -1,7 +1,7 @@
 // The rows of a new preset version: its number follows the previous one, and presets are limited in number. It reads nothing.
 
 import type { PresetVersion } from '../../db/schema/schema.ts'
-import type { Actor, Touched } from '../../db/tables/admin-changes.ts'
+import type { Actor, TouchedRow } from '../../db/tables/admin-changes.ts'
 import { type DesignatedPreset, insertPresetVersions, modelsOf } from '../../db/tables/presets.ts'
 import { type Bulk, createBulk, type Statement } from '../../db/write/rows.ts'
 import { Fault } from '../fault.ts'
@@ -28,7 +28,7 @@ export type NewVersion = { before: Preset | undefined; after: Preset; row: Prese
 export type PlannedVersion = {
   version: NewVersion
   statements: (Statement | Bulk)[]
-  touched: Touched[]
+  touched: TouchedRow[]
   actor: Actor
   operation: string
 }

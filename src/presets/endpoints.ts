@@ -15,7 +15,7 @@ import { actorOf } from '../keys/actor.ts'
 import { authenticateManagement, authenticateReader, type BearerContext } from '../keys/bearer.ts'
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
-import type { RunShared } from '../scheduling/mutex.ts'
+import type { SharedRun } from '../scheduling/mutex.ts'
 import { inferencePaths } from '../values/inference-paths.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
 import { checkWorkspace, checkWorkspaceInQuery, readWorkspace } from './named-workspace.ts'
@@ -44,23 +44,23 @@ export type PresetContext = BearerContext & {
   registry: PresetRegistry
   presets: Presets
   orm: Orm
-  runShared: RunShared
+  runShared: SharedRun
 }
 
 type Key = { id: string; organizationId: string; workspaceId: string }
-type Within = { organization: string; workspace: string }
-type Named = Within & { preset: string }
+type WorkspaceInput = { organization: string; workspace: string }
+type PresetInput = WorkspaceInput & { preset: string }
 type Page = Omit<typeof listQuery.inferIn, 'workspace_id'>
 type Changes = typeof updateBody.inferIn
 /** The fields of a request, and the workspace that it names. */
-type Sent = Changes & { if_match?: string; workspace_id?: unknown }
+type SentChanges = Changes & { if_match?: string; workspace_id?: unknown }
 type Run<Name, Input> = (name: Name, input: Input, actor?: Actor) => Promise<unknown>
 /** The admin operations that these endpoints call. */
-type RunPresetOperation = Run<'presets.list', Within & Page> &
-  Run<'presets.show' | 'presets.version', Named> &
-  Run<'presets.update', Named & Changes & { if_match?: string }> &
-  Run<'presets.apply', Named & { target: 'chat'; body: string }> &
-  Run<'presets.archive' | 'presets.restore', Named>
+type RunPresetOperation = Run<'presets.list', WorkspaceInput & Page> &
+  Run<'presets.show' | 'presets.version', PresetInput> &
+  Run<'presets.update', PresetInput & Changes & { if_match?: string }> &
+  Run<'presets.apply', PresetInput & { target: 'chat'; body: string }> &
+  Run<'presets.archive' | 'presets.restore', PresetInput>
 
 export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetContext>[] {
   const one = '/presets/{slug}'
@@ -96,7 +96,7 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
   ]
 }
 
-function listing(run: (input: Within & Page) => Promise<unknown>): Handle<PresetContext> {
+function listing(run: (input: WorkspaceInput & Page) => Promise<unknown>): Handle<PresetContext> {
   return async (request, context) => {
     const { key } = await authenticateReader(request, context)
     const { workspace_id, ...page } = readQuery(request, listQuery)
@@ -106,7 +106,10 @@ function listing(run: (input: Within & Page) => Promise<unknown>): Handle<Preset
 }
 
 /** Shows the preset, or the version of it, that the path names. */
-function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Params) => string): Handle<PresetContext> {
+function reading(
+  run: (input: PresetInput) => Promise<unknown>,
+  presetOf: (params: Params) => string,
+): Handle<PresetContext> {
   return async (request, context, { params }) => {
     const { key } = await authenticateReader(request, context)
     checkWorkspaceInQuery(key, request)
@@ -117,8 +120,8 @@ function reading(run: (input: Named) => Promise<unknown>, presetOf: (params: Par
 
 /** Changes the preset that the path names. */
 function changing(
-  run: (input: Named & Changes & { if_match?: string }, actor: Actor) => Promise<unknown>,
-  readFields: (request: Request) => Promise<Sent> = readWorkspace,
+  run: (input: PresetInput & Changes & { if_match?: string }, actor: Actor) => Promise<unknown>,
+  readFields: (request: Request) => Promise<SentChanges> = readWorkspace,
 ): Handle<PresetContext> {
   return async (request, context, { params, requestId }) => {
     const key = await authenticateManagement(request, context, { writes: true })
@@ -145,7 +148,7 @@ function complete(run: RunPresetOperation): Handle<PresetContext> {
   }
 }
 
-async function readChanges(request: Request): Promise<Sent> {
+async function readChanges(request: Request): Promise<SentChanges> {
   return { ...checkFields(await readJson(request, operationBodyBytesMax), updateBody), ...ifMatchOf(request) }
 }
 
@@ -213,7 +216,7 @@ async function listVersions(request: Request, context: PresetContext, { params }
   return new Response(body, { headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } })
 }
 
-function within({ organizationId, workspaceId }: Key): Within {
+function within({ organizationId, workspaceId }: Key): WorkspaceInput {
   return { organization: organizationId, workspace: workspaceId }
 }
 

@@ -20,7 +20,7 @@ export type Dialect = (typeof dialects)[number]
 /** The content of a preset version (reference: Preset versions). `config` is in chat-completions terms for every dialect. */
 export type PresetContent = { config: Fields; systemPrompt: string | null }
 
-type Reading = {
+type PresetDialect = {
   name: string
   body: Check
   problems: (body: Fields) => Problem[]
@@ -30,7 +30,7 @@ type Reading = {
   systemField: string
 }
 
-export const readings: Record<Dialect, Reading> = {
+export const readings: Record<Dialect, PresetDialect> = {
   chat: {
     name: 'chat completions',
     body: chatBody,

@@ -6,7 +6,7 @@ import type { PresetReference } from './reference.ts'
 import type { Fields } from './schema/fields.ts'
 import type { PresetRegistry, Presets } from './versions.ts'
 
-export type Completed = {
+export type CompletedRequest = {
   fields: Fields
   /** The version that was used, as `slug@3`. */
   presetVersion: string
@@ -22,7 +22,7 @@ export async function completeBody(
   { slug, version: pinned }: PresetReference,
   workspaceId: string,
   { registry, presets }: { registry: PresetRegistry; presets: Presets },
-): Promise<Completed> {
+): Promise<CompletedRequest> {
   const preset = registry.presetsOf.get(workspaceId)?.get(slug)
   if (preset?.status !== 'active')
     throw new Fault('not_found', `The preset ${JSON.stringify(slug)} does not exist or is not active`, {

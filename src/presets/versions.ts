@@ -35,7 +35,7 @@ export type Draft = Omit<VersionDraft, 'config'> & {
   /** Only over this version (http/entity-tag.ts). */
   ifMatch?: string | undefined
 }
-export type Saved = { preset: Preset; version: Version }
+export type SavedVersion = { preset: Preset; version: Version }
 
 export type Presets = {
   /**
@@ -43,7 +43,7 @@ export type Presets = {
    * Call it within a turn of the mutex, shared or exclusive.
    * @throws Fault `precondition_failed` if the preset is not as `ifMatch` says, `conflict` while it is archived, `invalid` when it is too long or the workspace has too many presets
    */
-  save: (draft: Draft) => Promise<Saved>
+  save: (draft: Draft) => Promise<SavedVersion>
   /** A version, by default the designated one; undefined when the preset does not have it. */
   versionOf: (preset: Preset, version?: number) => Promise<Version | undefined>
 }
@@ -55,10 +55,10 @@ type Dependencies = {
   commit: CommitVersion
 }
 /** When a transaction is planned, the presets as its plans leave them, by workspace and slug, and how many are new, by workspace. */
-type Pending = { at: number; presets: Map<string, Preset>; created: Map<string, number> }
+type PendingVersions = { at: number; presets: Map<string, Preset>; created: Map<string, number> }
 
 export function createPresets({ orm, registry, now, commit }: Dependencies): Presets {
-  const pendingIn = new WeakMap<object, Pending>()
+  const pendingIn = new WeakMap<object, PendingVersions>()
   const cache = createVersionCache()
 
   /** The version that a draft makes, after those planned before it in the same transaction. */

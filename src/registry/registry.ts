@@ -63,7 +63,7 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
 }
 
 /** How one kind of row is kept in memory. */
-type Keeping = {
+type RowLoader = {
   /** Returns the current rows with these ids, by id. The map can contain other rows. */
   read: (
     registry: Registry,
@@ -74,7 +74,7 @@ type Keeping = {
   load: (registry: Registry, orm: Orm, ids?: string[]) => Promise<void>
 }
 
-export const keeping: Readonly<Record<ChangeKind, Keeping>> = {
+export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
   organization: {
     read: ({ organizations }) => organizations,
     load: async (registry, orm, ids) => {
@@ -142,7 +142,7 @@ async function* readWanted<Row>(
 }
 
 /** Describes rows that are not kept in memory. */
-function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users | typeof sessions): Keeping {
+function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users | typeof sessions): RowLoader {
   return {
     read: async (_registry, orm, ids) => {
       const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))

@@ -41,7 +41,7 @@ const packedPolicies = packing(policies, policyHeadFields)
 const hashPlace = keyHeadFields.indexOf('hash')
 /** Where a packed policy has what it names. */
 const places = { keyId: 1, issuerId: 2 } as const
-export type Naming = keyof typeof places
+export type ReferenceColumn = keyof typeof places
 
 export function createTrustRows(orm: Orm): TrustRows {
   const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
@@ -139,23 +139,23 @@ function isNamed(id: SQLiteColumn, naming: SQLiteColumn): SQL {
 /** The policies that name one of these keys or issuers. */
 export function* policiesNaming(
   { policies: all }: Pick<TrustRows, 'policies'>,
-  field: Naming,
+  field: ReferenceColumn,
   ids: ReadonlySet<string>,
 ): Generator<Policy> {
   for (const policy of all.valuesWith((text) => ids.has(packedValue(text, places[field]))))
     if (ids.has(policy[field])) yield policy
 }
 
-type Droppable = { id: string; hash?: string; deletedAt: number | null }
+type DeletedRow = { id: string; hash?: string; deletedAt: number | null }
 
 /** Forgets what is known of those of the rows that are deleted, and the rows themselves if no policy names them. */
-function letGo(trust: TrustRows, field: Naming, rows: readonly Droppable[]): void {
+function letGo(trust: TrustRows, field: ReferenceColumn, rows: readonly DeletedRow[]): void {
   for (const { id, deletedAt } of rows) if (deletedAt !== null) for (const forget of trust.onDeleted) forget(id)
   dropUnnamed(trust, field, rows)
 }
 
 /** Forgets those of the rows that are deleted and that no policy names any longer. */
-function dropUnnamed(trust: TrustRows, field: Naming, rows: readonly Droppable[]): void {
+function dropUnnamed(trust: TrustRows, field: ReferenceColumn, rows: readonly DeletedRow[]): void {
   const deleted = new Map(rows.flatMap((row) => (row.deletedAt === null ? [] : [[row.id, row]])))
   if (deleted.size === 0) return
   for (const policy of policiesNaming(trust, field, new Set(deleted.keys()))) deleted.delete(policy[field])

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Bounds, Handler, Listening, ListenOptions, Secure, Stopping } from './listener.ts'
+import type { Bounds, Handler, ListeningSocket, ListenOptions, StopState, TlsOptions } from './listener.ts'
 
 /** A model name may have slashes, but a path this deep was changed on its way. */
 const pathSegmentsMax = 32
@@ -14,9 +14,9 @@ export function listenOnBun(
   options: ListenOptions,
   handler: Handler,
   { idleSeconds }: Bounds,
-  { isCut, outlives }: Stopping,
-  secure?: Secure,
-): Listening {
+  { isCut, outlives }: StopState,
+  secure?: TlsOptions,
+): ListeningSocket {
   const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
     handler(request, {
       address: addressOf(server.requestIP(request), secure),
@@ -74,7 +74,7 @@ function routesOf<Serve>(serve: Serve): Record<string, Serve> {
   return Object.fromEntries(names.map((_, index) => [names.slice(0, index + 1).join(''), serve]))
 }
 
-function addressOf(peer: Bun.SocketAddress | null, secure: Secure | undefined): string | null {
+function addressOf(peer: Bun.SocketAddress | null, secure: TlsOptions | undefined): string | null {
   if (peer === null) return null
   return secure === undefined ? peer.address : secure.addressOf(peer)
 }

@@ -1,5 +1,5 @@
 // The parts of Deno that this program uses, and listening on it.
-import type { Handler, Listening, ListenOptions, Secure, Stopping } from './listener.ts'
+import type { Handler, ListeningSocket, ListenOptions, StopState, TlsOptions } from './listener.ts'
 
 type DenoServer = { addr: { port?: number }; shutdown: () => Promise<void> }
 export type DenoRuntime = {
@@ -20,9 +20,9 @@ export function listenOnDeno(
   deno: DenoRuntime,
   options: ListenOptions,
   handler: Handler,
-  stopping: Stopping,
-  secure?: Secure,
-): Listening {
+  stopping: StopState,
+  secure?: TlsOptions,
+): ListeningSocket {
   const abort = new AbortController()
   const address = 'socketPath' in options ? { path: options.socketPath } : options
   const server = deno.serve(
@@ -43,7 +43,7 @@ function hasPlainHost({ headers }: Request): boolean {
   return /^[\w.:[\]-]*$/.test(headers.get('host') ?? '')
 }
 
-function addressOf({ hostname, port }: { hostname?: string; port?: number }, secure: Secure | undefined) {
+function addressOf({ hostname, port }: { hostname?: string; port?: number }, secure: TlsOptions | undefined) {
   if (hostname === undefined) return null
   return secure === undefined ? hostname : secure.addressOf({ address: hostname, port: port ?? 0 })
 }

@@ -3,7 +3,16 @@ import { Fault } from '../fault.ts'
 import { connectionIdleSecondsMax, drainMillisecondsDefault, usageWaitMillisecondsMax } from '../limits.ts'
 import { listenOnBun } from './bun.ts'
 import { findDeno, listenOnDeno } from './deno.ts'
-import type { AddressOf, Bounds, Handler, Listening, ListenOptions, Secure, Stopping, TlsPair } from './listener.ts'
+import type {
+  AddressOf,
+  Bounds,
+  Handler,
+  ListeningSocket,
+  ListenOptions,
+  StopState,
+  TlsOptions,
+  TlsPair,
+} from './listener.ts'
 import { listenThroughRelay, type Relay } from './relay.ts'
 
 export type Listener = {
@@ -62,10 +71,10 @@ export async function listenSecurely(
 }
 
 /** A handler whose running calls are counted. */
-type Tracked = { handler: Handler; running: Running; stopping: Stopping; cutting: { isCut: boolean } }
+type TrackedListener = { handler: Handler; running: RunningRequests; stopping: StopState; cutting: { isCut: boolean } }
 
-function track(handler: Handler): Tracked {
-  const running: Running = { count: 0, waiting: [] }
+function track(handler: Handler): TrackedListener {
+  const running: RunningRequests = { count: 0, waiting: [] }
   const cutting = { isCut: false }
   const stopping = { isCut: () => cutting.isCut, outlives: (work: Promise<unknown>) => count(running, work) }
   const counted: Handler = (request, peer) => {
@@ -76,14 +85,23 @@ function track(handler: Handler): Tracked {
   return { handler: counted, running, stopping, cutting }
 }
 
-function openOn(options: ListenOptions, { handler, stopping }: Tracked, bounds: Bounds, secure?: Secure): Listening {
+function openOn(
+  options: ListenOptions,
+  { handler, stopping }: TrackedListener,
+  bounds: Bounds,
+  secure?: TlsOptions,
+): ListeningSocket {
   const deno = findDeno()
   return deno === undefined
     ? listenOnBun(options, handler, bounds, stopping, secure)
     : listenOnDeno(deno, options, handler, stopping, secure)
 }
 
-function drainable({ port, stop, cut }: Listening, { running, cutting }: Tracked, bounds: Bounds): Listener {
+function drainable(
+  { port, stop, cut }: ListeningSocket,
+  { running, cutting }: TrackedListener,
+  bounds: Bounds,
+): Listener {
   const cutAll = () => {
     cutting.isCut = true
     cut()
@@ -102,9 +120,9 @@ function cannotListen(options: ListenOptions, cause: unknown): Fault {
 }
 
 /** The handlers that run and the work that outlives them, and who waits for all of these to end. */
-type Running = { count: number; waiting: (() => void)[] }
+type RunningRequests = { count: number; waiting: (() => void)[] }
 
-function count(running: Running, work: Promise<unknown>): void {
+function count(running: RunningRequests, work: Promise<unknown>): void {
   running.count += 1
   const end = () => {
     running.count -= 1
@@ -113,14 +131,18 @@ function count(running: Running, work: Promise<unknown>): void {
   work.then(end, end)
 }
 
-function whenAllEnded({ count, waiting }: Running): Promise<void> {
+function whenAllEnded({ count, waiting }: RunningRequests): Promise<void> {
   return new Promise((resolve) => {
     if (count === 0) resolve()
     else waiting.push(resolve)
   })
 }
 
-async function drain({ stop, cut }: Omit<Listening, 'port'>, running: Running, milliseconds: number): Promise<void> {
+async function drain(
+  { stop, cut }: Omit<ListeningSocket, 'port'>,
+  running: RunningRequests,
+  milliseconds: number,
+): Promise<void> {
   const ended = stop().then(() => whenAllEnded(running))
   if (await isSettledWithin(ended, milliseconds)) return
   cut()

@@ -21,10 +21,10 @@ export type Bounds = { idleSeconds: number; drainMilliseconds: number }
 export type TlsPair = { cert: string; key: string }
 /** The address of the client, where the connection is a relay's. */
 export type AddressOf = (peer: { address: string; port: number }) => string | null
-export type Secure = { pair: TlsPair; addressOf: AddressOf }
+export type TlsOptions = { pair: TlsPair; addressOf: AddressOf }
 
 /** How handlers and a stop know of each other. */
-export type Stopping = Pick<Peer, 'isCut' | 'outlives'>
+export type StopState = Pick<Peer, 'isCut' | 'outlives'>
 
 /** A listening runtime: its port (0 for a local socket), a stop that waits for running requests, and one that closes their connections. */
-export type Listening = { port: number; stop: () => Promise<unknown>; cut: () => unknown }
+export type ListeningSocket = { port: number; stop: () => Promise<unknown>; cut: () => unknown }

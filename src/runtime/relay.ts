@@ -2,21 +2,21 @@
 // connections on which a request is on its way. So the public port belongs to a relay that never closes. It passes the encrypted bytes to
 // a listener of the runtime on loopback; a new certificate gets a new listener, and connections stay with the one that they began with.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import type { AddressOf, Listening, TlsPair } from './listener.ts'
+import type { AddressOf, ListeningSocket, TlsPair } from './listener.ts'
 
 /** A listener on loopback. `addressOf` gives the address of the client behind a connection of the relay. */
-export type OpenInner = (pair: TlsPair, addressOf: AddressOf) => Listening
+export type OpenListener = (pair: TlsPair, addressOf: AddressOf) => ListeningSocket
 
 /** A pair that can be used: `use` gives it to all new connections. */
 export type PreparedPair = { use: () => void; discard: () => void }
 
-export type Relay = Listening & {
+export type Relay = ListeningSocket & {
   /** @throws the runtime's error when it cannot use the pair; the one in use stays */
   preparePair: (pair: TlsPair) => PreparedPair
 }
 
 type Inner = {
-  listening: Listening
+  listening: ListeningSocket
   connections: number
   /** By the local port of their connection. Two inner listeners can have connections from the same port. */
   addresses: Map<number, string | null>
@@ -41,7 +41,7 @@ const closeMilliseconds = 1_000
 /** @throws the runtime's error when the address or the pair cannot be used */
 export async function listenThroughRelay(
   { hostname, port }: { hostname: string; port: number },
-  open: OpenInner,
+  open: OpenListener,
   pair: TlsPair,
 ): Promise<Relay> {
   const openWith = (next: TlsPair): Inner => {

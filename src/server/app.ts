@@ -138,7 +138,7 @@ function toFault(thrown: unknown): Fault {
   return new Fault('internal', 'Internal server error', { cause: error })
 }
 
-type Answered = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }
+type FinishedRequest = RequestInfo & { traceId: string | undefined; template: string | null; startedAt: number }
 
 /** Whether anyone reads what `recordRequest` writes. */
 function isRecording({ accessLog, inEffect }: Context): boolean {
@@ -146,7 +146,7 @@ function isRecording({ accessLog, inEffect }: Context): boolean {
 }
 
 /** Records the request when its response begins, because a stream can run for long. */
-function recordRequest(request: Request, response: Response, answered: Answered, context: Context): void {
+function recordRequest(request: Request, response: Response, answered: FinishedRequest, context: Context): void {
   const { accessLog, callers, log, monotonic, now } = context
   const { requestId, clientAddress, traceId, template, startedAt } = answered
   const line = accessLine({

@@ -23,10 +23,10 @@ import { readTlsPair } from './tls-files.ts'
 export type Check = { check: string; result: 'ok' | 'failed' | 'skipped'; detail: string }
 
 /** What is known of the database: from the server that holds it, or from the file. */
-type Found = { schema: number; masterKeyFits: boolean; server: OperationResponse<'server.check'> | undefined }
+type DatabaseFacts = { schema: number; masterKeyFits: boolean; server: OperationResponse<'server.check'> | undefined }
 
 /** Gives what was found. @throws Fault that says what is wrong and what to do; `undefined` skips the check */
-type Examine = (config: Config, found: Found | undefined) => Promise<string | undefined> | string | undefined
+type Examine = (config: Config, found: DatabaseFacts | undefined) => Promise<string | undefined> | string | undefined
 
 /** Every check with its result, in the order of a start. `readConfig` throws a Fault for a wrong setting. */
 export async function checkConfig(readConfig: () => Config, now: number): Promise<Check[]> {
@@ -34,7 +34,7 @@ export async function checkConfig(readConfig: () => Config, now: number): Promis
   const rest = examinations(now)
   if (config === undefined)
     return [settings, ...['database', ...rest.map(([check]) => check)].map((check) => skip(check, mustPassFirst))]
-  const describe = (result: Found) => describeDatabase(result, config)
+  const describe = (result: DatabaseFacts) => describeDatabase(result, config)
   const [database, found] = await examine('database', () => findDatabase(config), describe)
   const checks = [settings, database]
   for (const [check, run] of rest) {
@@ -85,7 +85,7 @@ function examinations(now: number): [check: string, examine: Examine][] {
   ]
 }
 
-async function findDatabase(config: Config): Promise<Found> {
+async function findDatabase(config: Config): Promise<DatabaseFacts> {
   const asked = await askServer(socketPathFor(config), 'server.check', {})
   if (asked !== undefined) {
     const server = asked.result as OperationResponse<'server.check'>
@@ -111,7 +111,7 @@ async function inspect({ databasePath, databaseServer }: Config) {
   return inspectServerDatabase({ ...databaseServer, send: connectTo(databaseServer) })
 }
 
-function describeDatabase({ schema, server }: Found, { databaseServer }: Config): string {
+function describeDatabase({ schema, server }: DatabaseFacts, { databaseServer }: Config): string {
   const ofFile = server === undefined ? ', no server runs' : ', the running server reads it'
   const where = databaseServer === undefined ? ofFile : ''
   const upgrade = schema < latestSchema ? `; the next start migrates it to ${latestSchema}` : ''
@@ -139,7 +139,7 @@ function examineMasterKeyFile({ masterKey }: Config): string | undefined {
 }
 
 /** A running server uses the key that it was started with, so only that one can be tried. */
-function examineMasterKey({ masterKey }: Config, found: Found | undefined): string | undefined {
+function examineMasterKey({ masterKey }: Config, found: DatabaseFacts | undefined): string | undefined {
   if (found === undefined) return undefined
   const { server, masterKeyFits } = found
   const file = masterKey.kind === 'file' ? masterKey.path : null
@@ -168,13 +168,16 @@ async function examinePort(
   return `${text} is free`
 }
 
-function examineAdminPort(config: Config, found: Found | undefined): Promise<string> | undefined {
+function examineAdminPort(config: Config, found: DatabaseFacts | undefined): Promise<string> | undefined {
   if (!config.adminPage || config.adminListen === undefined) return undefined
   pageUrlFor(config, baseUrlFor(config, config.listen))
   return examinePort(config.adminListen, found?.server?.admin_listen, 'LATCHKEY_ADMIN_LISTEN')
 }
 
-function examineMetricsPort({ metricsListen }: Config, found: Found | undefined): Promise<string> | string | undefined {
+function examineMetricsPort(
+  { metricsListen }: Config,
+  found: DatabaseFacts | undefined,
+): Promise<string> | string | undefined {
   if (metricsListen === undefined) return undefined
   if (!('socketPath' in metricsListen))
     return examinePort(metricsListen, found?.server?.metrics_listen, 'LATCHKEY_METRICS_LISTEN')

@@ -49,7 +49,7 @@ import { createPresets } from '../presets/versions.ts'
 import type { Registry } from '../registry/registry.ts'
 import { isShortOfSpace } from '../runtime/disk-space.ts'
 import type { Fetch } from '../runtime/outbound.ts'
-import { createMutex, type RunShared } from '../scheduling/mutex.ts'
+import { createMutex, type SharedRun } from '../scheduling/mutex.ts'
 import { createQueues } from '../scheduling/queues.ts'
 import { createRunningWork } from '../scheduling/running-work.ts'
 import type { Config, RateLimit } from '../settings/config.ts'
@@ -62,7 +62,7 @@ import { openReplayGuard } from './replay-guard.ts'
 export type OpenContext = AdminContext & {
   metrics: Metrics
   /** Changes that may run together share a turn. */
-  runShared: RunShared
+  runShared: SharedRun
   /** Whether the database takes commits. */
   isWritable: () => Promise<boolean>
   /** Whether a commit has failed, and none of a probe has succeeded since. */

@@ -7,11 +7,11 @@ import { parseSettings, type SettingTexts } from '../settings/config.ts'
 import {
   mergeReloadable,
   type Reload,
-  type Reloaded,
+  type ReloadResult,
   type SettingsInEffect,
   settingsThatDiffer,
 } from '../settings/effective-settings.ts'
-import type { Prepared, TlsInEffect } from './tls-in-effect.ts'
+import type { PreparedUse, TlsInEffect } from './tls-in-effect.ts'
 
 type Parts = {
   /** The settings of the start. */
@@ -43,12 +43,12 @@ export function createReload({
 }: Parts): Reload {
   let current = texts
   return () => {
-    const ready: Prepared[] = []
-    const prepare = <Ready extends Prepared>(made: Ready): Ready => {
+    const ready: PreparedUse[] = []
+    const prepare = <Ready extends PreparedUse>(made: Ready): Ready => {
       ready.push(made)
       return made
     }
-    let reloaded: Reloaded
+    let reloaded: ReloadResult
     try {
       // A new TLS listener or log file would outlive the stop.
       if (isStopping()) throw new Fault('unavailable', 'it is stopping; start it again with the new settings')

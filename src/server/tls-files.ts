@@ -10,13 +10,13 @@ import { type Validity, validityOf } from '../values/certificates.ts'
 /** `stamp` differs when a file was written or replaced. */
 export type LoadedPair = TlsPair & Validity & { stamp: string; subject: string }
 
-type Reading = { databasePath: string; now: number }
+type ReadOptions = { databasePath: string; now: number }
 
 /**
  * The pair in these files. The first certificate is the server's; those behind it lead to its root.
  * @throws Fault `configuration` when a file cannot be read, the key does not fit, or the certificate is not valid now
  */
-export function readTlsPair(files: TlsFiles, { databasePath, now }: Reading): LoadedPair {
+export function readTlsPair(files: TlsFiles, { databasePath, now }: ReadOptions): LoadedPair {
   const stamp = stampOf(files)
   const cert = readPem('LATCHKEY_TLS_CERT_FILE', files.certFile, databasePath)
   const key = readPem('LATCHKEY_TLS_KEY_FILE', files.keyFile, databasePath)

@@ -9,8 +9,8 @@ import type { Validity } from '../values/certificates.ts'
 import { type LoadedPair, readTlsPair, stampOf } from './tls-files.ts'
 
 /** Something that was made ready, which may fail, before it is used, which does not. */
-export type Prepared = { use: () => void; discard: () => void }
-export type PreparedPair = Prepared & { facts: { replaced: boolean; expires_at: string } }
+export type PreparedUse = { use: () => void; discard: () => void }
+export type PreparedPair = PreparedUse & { facts: { replaced: boolean; expires_at: string } }
 
 export type TlsInEffect = {
   /** @throws Fault `configuration` when the pair in these files cannot be used; the one in use stays */
@@ -81,10 +81,10 @@ export function createTlsInEffect({ files, pair, listener, databasePath, now, lo
   }
 }
 
-const nothing: Prepared = { use: () => {}, discard: () => {} }
+const nothing: PreparedUse = { use: () => {}, discard: () => {} }
 
 /** The runtime decides whether it can use a pair; it also reads the certificates behind the first. */
-function prepareOrRefuse({ preparePair }: Parts['listener'], { certFile }: TlsFiles, pair: TlsPair): Prepared {
+function prepareOrRefuse({ preparePair }: Parts['listener'], { certFile }: TlsFiles, pair: TlsPair): PreparedUse {
   try {
     return preparePair(pair)
   } catch (cause) {

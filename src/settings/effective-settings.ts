@@ -31,13 +31,13 @@ export function describeSettings(texts: SettingTexts): Record<SettingName, strin
 }
 
 /** By name: the settings whose new values are in effect, and those that differ from the ones in effect until the server restarts. */
-export type Differing = { changed: SettingName[]; needs_restart: SettingName[] }
+export type SettingDifferences = { changed: SettingName[]; needs_restart: SettingName[] }
 /** `tls` is null without TLS. */
-export type Reloaded = Differing & { tls: { replaced: boolean; expires_at: string } | null }
-export type Reload = () => Reloaded
+export type ReloadResult = SettingDifferences & { tls: { replaced: boolean; expires_at: string } | null }
+export type Reload = () => ReloadResult
 
 /** The settings whose texts differ, by whether a running server takes them. */
-export function settingsThatDiffer(current: SettingTexts, next: SettingTexts): Differing {
+export function settingsThatDiffer(current: SettingTexts, next: SettingTexts): SettingDifferences {
   const differing = settings.filter(({ env }) => current[env] !== next[env]).map(({ env }) => env)
   return {
     changed: differing.filter((env) => takesEffect(env, current, next)),

@@ -7,7 +7,7 @@ import { isCanonicalBase64url } from './jwt-text.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** The models and presets that a bearer may use, as patterns; null allows all. */
-export type Allowed = { allowedModels: string[] | null; allowedPresets: string[] | null }
+export type Bounds = { allowedModels: string[] | null; allowedPresets: string[] | null }
 export type AccessTokenSubject = {
   subject: string
   keyId: string
@@ -15,7 +15,7 @@ export type AccessTokenSubject = {
   issuerId: string
   /** Whose usage it is; undefined if that is the subject. */
   attribution?: string | undefined
-} & Allowed
+} & Bounds
 export type IssuedAccessToken = { text: string; id: string; lifetimeSeconds: number; expiresAt: number }
 
 /** The claims that an inference request uses. Policy and issuer are for reports only (reference: Access token). */
@@ -53,7 +53,7 @@ export async function mintAccessToken(
 }
 
 /** The policy's bounds are in the token (RFC 9396 §9.1), because the policy is not read when a request is authorized (reference: Access token). */
-function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
+function authorizationOf({ allowedModels, allowedPresets }: Bounds) {
   if (allowedModels === null && allowedPresets === null) return {}
   const models = allowedModels === null ? {} : { models: allowedModels }
   const presets = allowedPresets === null ? {} : { presets: allowedPresets }
@@ -61,7 +61,7 @@ function authorizationOf({ allowedModels, allowedPresets }: Allowed) {
 }
 
 /** The reverse of `authorizationOf`; undefined for details that it does not write. */
-function allowedIn(details: unknown): Allowed | undefined {
+function allowedIn(details: unknown): Bounds | undefined {
   if (details === undefined) return { allowedModels: null, allowedPresets: null }
   if (!Array.isArray(details) || details.length !== 1) return undefined
   const { type, models, presets } = Object(details[0]) as Record<string, unknown>

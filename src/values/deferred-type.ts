@@ -12,13 +12,13 @@ const derivations = new Set([
 const constructors = new Set(['enumerated', 'unit'])
 
 type Method = (...args: unknown[]) => object
-type Made = Method & Record<PropertyKey, unknown>
+type RealType = Method & Record<PropertyKey, unknown>
 
 /** Stands for a type until something reads or calls it, and then behaves as the type itself. */
 function defer(make: () => object): object {
-  let made: Made | undefined
-  const resolve = (): Made => {
-    made ??= make() as Made
+  let made: RealType | undefined
+  const resolve = (): RealType => {
+    made ??= make() as RealType
     return made
   }
   return new Proxy(() => {}, {

@@ -7,7 +7,7 @@ import type { Database } from '../../db/file/open.ts'
 import { openServerDatabase } from '../../db/remote/server-database.ts'
 import { listArchives } from '../../db/tables/archives.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
-import { createArchiving } from '../../src/archive/archiving.ts'
+import { createArchiver } from '../../src/archive/archiving.ts'
 import { Fault } from '../../src/fault.ts'
 import { addRows, readArchives, readRows } from '../support/archives.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
@@ -65,7 +65,7 @@ function startNode(host: string, before: (commit: number) => Promise<void> = asy
     },
   }
   const context = { database, orm: database.orm, writer: own, now: () => now, log: () => {}, rowsPerFileMax: 20 }
-  const archiving = createArchiving(context, { host })
+  const archiving = createArchiver(context, { host })
   const request = { before: { usage: now }, folder: join(folder.path, at), by: { kind: 'server' } as const }
   return { run: () => archiving.run(request, { isAlone: true }), commits: () => commits }
 }

@@ -12,7 +12,7 @@ import { findAudit, listAudit } from '../../db/tables/audit.ts'
 import { findUsage, listUsage } from '../../db/tables/usage.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { type ArchiveContext, archiveRows } from '../../src/archive/archive-rows.ts'
-import { createArchiving } from '../../src/archive/archiving.ts'
+import { createArchiver } from '../../src/archive/archiving.ts'
 import { createArchivePace } from '../../src/archive/pace.ts'
 import { verifyArchive } from '../../src/archive/verify.ts'
 import { timeOfRequest } from '../../src/http/request-id.ts'
@@ -242,7 +242,7 @@ test('a row that changes before its file is compared with it fails the archive, 
 test('a run that a stopping server ends is finished by the next one', async () => {
   const all = await readRows(own.database, 'usage')
   const request = { before: { usage: before }, folder: folder.path, by: { kind: 'server' } as const }
-  const stopping = createArchiving({ ...context, rowsPerFileMax: 700 })
+  const stopping = createArchiver({ ...context, rowsPerFileMax: 700 })
   let reports = 0
   const onProgress = () => {
     reports += 1
@@ -251,7 +251,7 @@ test('a run that a stopping server ends is finished by the next one', async () =
   }
   await expect(stopping.run(request, { isAlone: true, onProgress })).rejects.toThrow('The server is stopping')
   await expect(stopping.run(request, { isAlone: true })).rejects.toThrow('The server is stopping')
-  const archives = await createArchiving(context).run(request, { isAlone: true })
+  const archives = await createArchiver(context).run(request, { isAlone: true })
   // The stop has ended the first run, and not only its result.
   expect(archives).not.toEqual([])
   expect(archives.every(({ state }) => state === 'finished')).toBe(true)

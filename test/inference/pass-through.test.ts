@@ -1,7 +1,7 @@
 // Who is taken for gone when an answer stands still: the upstream that says nothing, or the client that takes nothing.
 import { describe, expect, test } from 'bun:test'
 import { inspectEvents } from '../../src/inference/event-inspector.ts'
-import { type PassedThrough, passThrough } from '../../src/inference/pass-through.ts'
+import { type PassageEnd, passThrough } from '../../src/inference/pass-through.ts'
 
 const chunk = new TextEncoder().encode('data: {"choices":[{"delta":{"content":"x"}}]}\n\n')
 
@@ -23,7 +23,7 @@ function start({
     },
   })
   const inspector = inspectEvents({ withholdsUsage: false })
-  const settled = Promise.withResolvers<PassedThrough & { tokens: number | null | undefined }>()
+  const settled = Promise.withResolvers<PassageEnd & { tokens: number | null | undefined }>()
   const outliving: Promise<unknown>[] = []
   let leave = () => {}
   const passed = passThrough({

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
 import { firstRevision, refreshFrom, usageRowsMax } from '../../db/remote/refresh.ts'
 import { isUnreachable } from '../../db/remote/server-errors.ts'
-import type { Position, Refreshed, Revision } from '../../db/remote/shared-database.ts'
+import type { Position, RefreshResult, Revision } from '../../db/remote/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { createDatabase } from '../support/rows.ts'
@@ -11,12 +11,12 @@ import { until } from '../support/until.ts'
 
 /** A node whose refreshes the test answers, at times that it chooses. */
 function followInSteps(orm = {} as FollowOptions['orm']) {
-  const refreshes: PromiseWithResolvers<Refreshed>[] = []
+  const refreshes: PromiseWithResolvers<RefreshResult>[] = []
   const asked: Position[] = []
   const spent: number[] = []
   const clock = { skipped: 0 }
   const refresh = (position: Position) => {
-    const next = Promise.withResolvers<Refreshed>()
+    const next = Promise.withResolvers<RefreshResult>()
     asked.push({ ...position })
     refreshes.push(next)
     return next.promise
@@ -36,7 +36,7 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
   return { ask: async () => fresh(), following, liveNodes, ended, refreshes, asked, spent, clock }
 }
 
-const nothing: Refreshed = {
+const nothing: RefreshResult = {
   revision: firstRevision,
   isContinued: true,
   usageId: 0,
@@ -176,7 +176,7 @@ test('a refresh without numbers fails: a revision that is not a number would hid
 
 test('a node that was away for long reads what was spent in parts, and goes on where it ran out of time', async () => {
   const { ask, refreshes, asked, spent, clock } = followInSteps()
-  const part = (usageId: number): Refreshed => ({
+  const part = (usageId: number): RefreshResult => ({
     ...nothing,
     usageId,
     hasMoreUsage: true,
@@ -205,7 +205,7 @@ test('refreshes count each row once, however many there are', async () => {
     insert into installation values ('one');
     with recursive s(n) as (select 1 union all select n + 1 from s limit ${rows})
       insert into usage select n, 'key' || (n % 2), 5 * 86400000, 3 from s;`)
-  const found: Refreshed[] = []
+  const found: RefreshResult[] = []
   do found.push(await refreshFrom(client, { revision: firstRevision, usageId: found.at(-1)?.usageId ?? 0 }))
   while (found.at(-1)?.hasMoreUsage)
   expect(found.map(({ usageId }) => usageId)).toEqual([usageRowsMax, 2 * usageRowsMax, rows])

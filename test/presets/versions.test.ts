@@ -9,7 +9,7 @@ import { commit, createCommitVersion } from '../../src/admin/operation/commit.ts
 import { compileKey } from '../../src/keys/api-key.ts'
 import { presetCacheCharactersMax, presetConfigCharactersMax, presetsMax } from '../../src/limits.ts'
 import type { Preset } from '../../src/presets/drafts.ts'
-import { createPresets, type Draft, type Presets, type Saved } from '../../src/presets/versions.ts'
+import { createPresets, type Draft, type Presets, type SavedVersion } from '../../src/presets/versions.ts'
 import { loadRegistry, type Registry } from '../../src/registry/registry.ts'
 import { createMutex } from '../../src/scheduling/mutex.ts'
 import { busyError, type Watched, watchBatches } from '../support/batches.ts'
@@ -61,7 +61,7 @@ afterEach(async () => {
 })
 
 /** A post by a key of acme, unless `change` says otherwise. */
-function save(slug: string, change: Partial<Draft> & { config?: object } = {}): Promise<Saved> {
+function save(slug: string, change: Partial<Draft> & { config?: object } = {}): Promise<SavedVersion> {
   const { config = { model: 'm' }, ...others } = change
   const draft: Draft = {
     organizationId: acme.organization.id,
@@ -76,7 +76,7 @@ function save(slug: string, change: Partial<Draft> & { config?: object } = {}): 
   return mutex.runShared(() => presets.save(draft))
 }
 
-const numberOf = ({ version }: Saved) => version.version
+const numberOf = ({ version }: SavedVersion) => version.version
 const versionsInFile = () =>
   rowsInFile(
     own.path,
@@ -333,7 +333,7 @@ describe('what is kept at hand', () => {
     async (_, fill) => {
       const characters = presetConfigCharactersMax - 100
       const count = Math.ceil(presetCacheCharactersMax / characters) + 10
-      const saved: Saved[] = []
+      const saved: SavedVersion[] = []
       for (let index = 0; index < count; index++)
         saved.push(await save('a', { content: fill(String(index).padEnd(characters, 'x')) }))
       const preset = registry.presetsOf.get(acme.workspace.id)?.get('a') as Preset

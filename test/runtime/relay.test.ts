@@ -8,7 +8,7 @@ import { clientAddressOf } from '../../src/http/client-address.ts'
 import { listenOnBun } from '../../src/runtime/bun.ts'
 import { listen, listenSecurely, type SecureListener } from '../../src/runtime/listen.ts'
 import type { AddressOf, Handler, TlsPair } from '../../src/runtime/listener.ts'
-import { listenThroughRelay, type OpenInner } from '../../src/runtime/relay.ts'
+import { listenThroughRelay, type OpenListener } from '../../src/runtime/relay.ts'
 import { addressList } from '../../src/values/ip-address.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
@@ -117,7 +117,7 @@ describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
     const show: Handler = async (message, { address }) =>
       Response.json({ address, client: clientAddressOf(message, address, proxies) })
     let innerPort = 0
-    const open: OpenInner = (pair, addressOf) => {
+    const open: OpenListener = (pair, addressOf) => {
       const inner = listenOnBun({ hostname: '127.0.0.1', port: 0 }, show, bounds, stopping, { pair, addressOf })
       innerPort = inner.port
       return inner

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Reloaded } from '../../src/settings/effective-settings.ts'
+import type { ReloadResult } from '../../src/settings/effective-settings.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import { postExchange } from '../support/latchkey.ts'
 import { isServerKind } from '../support/server-kind.ts'
@@ -65,7 +65,7 @@ describe('a reload changes', () => {
     write({ LATCHKEY_RATE_LIMIT: '0' })
     const { code, stdout } = await runReload()
     expect(code).toBe(0)
-    expect(JSON.parse(stdout) as Reloaded).toEqual({
+    expect(JSON.parse(stdout) as ReloadResult).toEqual({
       changed: ['LATCHKEY_RATE_LIMIT', 'LATCHKEY_RATE_BURST'],
       needs_restart: [],
       tls: null,
@@ -93,7 +93,7 @@ describe('a reload changes', () => {
     await served.ask('upstreams.check')
     write({ LATCHKEY_UPSTREAM_API_KEY: 'secret-two' })
     const { stdout } = await runReload()
-    expect(JSON.parse(stdout) as Reloaded).toMatchObject({ changed: ['LATCHKEY_UPSTREAM_API_KEY'] })
+    expect(JSON.parse(stdout) as ReloadResult).toMatchObject({ changed: ['LATCHKEY_UPSTREAM_API_KEY'] })
     await served.ask('upstreams.check')
     expect(authorizations).toEqual(['Bearer secret-one', 'Bearer secret-two'])
     await until('the log line', () => linesOf('reloaded').length === 1)

@@ -3,7 +3,7 @@
 import { appendFileSync } from 'node:fs'
 import { openDatabase } from '../../db/file/open.ts'
 import { createWriter } from '../../db/write/write.ts'
-import { createArchiving } from '../../src/archive/archiving.ts'
+import { createArchiver } from '../../src/archive/archiving.ts'
 import { addRows } from './archives.ts'
 import { insertOrganizationRows, organizationRows } from './rows.ts'
 
@@ -27,7 +27,7 @@ const steps: typeof writer = {
   },
 }
 const { orm } = database
-const archiving = createArchiving({ database, orm, writer: steps, now: Date.now, log: () => {}, rowsPerFileMax: 400 })
+const archiving = createArchiver({ database, orm, writer: steps, now: Date.now, log: () => {}, rowsPerFileMax: 400 })
 const before = Date.UTC(2026, 5, 1)
 await archiving.run(
   { before: { exchanges: before, usage: before }, folder, by: { kind: 'local' } },

@@ -10,7 +10,7 @@ import { insertApiKey } from '../../db/tables/api-keys.ts'
 import { insertIssuer } from '../../db/tables/issuers.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../db/tables/organizations.ts'
 import { insertPolicy } from '../../db/tables/policies.ts'
-import type { Following } from '../../db/write/change-queue.ts'
+import type { NodeMemory } from '../../db/write/change-queue.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import { openConfigured } from '../../src/nodes/load.ts'
 import { loadConfig } from '../../src/settings/config.ts'
@@ -23,7 +23,7 @@ const times = { createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null }
 export type TestDatabase = {
   database: Database
   path: string
-  following: Following | undefined
+  following: NodeMemory | undefined
   close: () => Promise<void>
 }
 
@@ -42,14 +42,14 @@ export async function createDatabase(): Promise<TestDatabase> {
   return { database, path: database.path, following: database.shared && followingOf(database.shared), close }
 }
 
-function followingOf(shared: SharedDatabase): Following {
+function followingOf(shared: SharedDatabase): NodeMemory {
   let revision = firstRevision
   const advance = (to: Revision) => {
     if (to.id > revision.id) revision = to
   }
   const refresh = async () =>
     advance((await shared.refresh({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })).revision)
-  const takeIn: Following['takeIn'] = async (committed, load) => {
+  const takeIn: NodeMemory['takeIn'] = async (committed, load) => {
     if (await load()) advance(committed.revision ?? firstRevision)
   }
   return { revision: () => revision, refresh, takeIn }

@@ -16,10 +16,10 @@ export type Component = {
   parts?: Component[]
 }
 
-export type Described = { name: string; version: string; commit: string }
+export type Subject = { name: string; version: string; commit: string }
 
 /** Returns the bill of materials of a program with these components. */
-export function createSbom(program: Described, components: readonly Component[]): object {
+export function createSbom(program: Subject, components: readonly Component[]): object {
   const reference = `pkg:generic/${program.name}@${program.version}`
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',

@@ -1,13 +1,13 @@
 // What publishers link into the two compiled parts of the program: the Bun runtime, and the native part of libSQL.
 
-export type Linked = {
+export type LinkedLibrary = {
   name: string
   license: string /** Key in `process.versions` of Bun, if it is there. */
   key?: string
 }
 
 /** From LICENSE.md of Bun. Bun reports the versions of some libraries itself. */
-export const linkedIntoBun: readonly Linked[] = [
+export const linkedIntoBun: readonly LinkedLibrary[] = [
   { name: 'WebKit (JavaScriptCore)', license: 'LGPL-2.0-or-later', key: 'webkit' },
   { name: 'boringssl', license: 'several, see its LICENSE', key: 'boringssl' },
   { name: 'brotli', license: 'MIT' },

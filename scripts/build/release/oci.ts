@@ -10,7 +10,7 @@ export type Image = { architecture: Architecture; libraries: readonly Buffer[]; 
 /** `time` in seconds since 1970 UTC. */
 export type Build = { commit: string; time: number }
 
-type Described = { mediaType: string; digest: string; size: number }
+type Descriptor = { mediaType: string; digest: string; size: number }
 const media = (kind: string) => `application/vnd.oci.image.${kind}`
 /** The number of the user, the same as in `service print container`. */
 const user = 65_532
@@ -18,7 +18,7 @@ const user = 65_532
 /** Returns the archive. It has one image for each platform under one name. */
 export function ociArchive(images: readonly Image[], { commit, time }: Build): Buffer {
   const blobs = new Map<string, Buffer>()
-  const add = (kind: string, content: Buffer): Described => {
+  const add = (kind: string, content: Buffer): Descriptor => {
     const hex = createHash('sha256').update(content).digest('hex')
     blobs.set(hex, content)
     return { mediaType: media(kind), digest: `sha256:${hex}`, size: content.length }

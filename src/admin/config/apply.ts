@@ -1,7 +1,7 @@
 // Saves what configuration documents change: all of it in one commit with its records, or nothing.
 
 import type { ConfigDocument } from '../../../db/schema/schema.ts'
-import type { Touched } from '../../../db/tables/admin-changes.ts'
+import type { TouchedRow } from '../../../db/tables/admin-changes.ts'
 import { putConfigDocument } from '../../../db/tables/config-documents.ts'
 import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { Fault } from '../../fault.ts'
@@ -12,7 +12,7 @@ import { checkDocumentLock } from '../operation/document-lock.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { collections } from './collections.ts'
 import type { Change } from './plan.ts'
-import type { OwnedDocument, Prepared } from './prepare.ts'
+import type { OwnedDocument, PreparedDocuments } from './prepare.ts'
 
 /** What was decided beside the documents. `fingerprint` is that of the plan that was reviewed; `sha256s`, one for each document, and
  * `revision` are for the record. */
@@ -31,7 +31,7 @@ export type NewSecret = { name: string; key: string }
  * What was done. Its records have the group, which is null if nothing had changed. `pending`: the deletions that were not asked
  * for.
  */
-export type Applied = { applied: Change[]; pending: Change[]; secrets: NewSecret[]; groupId: string | null }
+export type ApplyResult = { applied: Change[]; pending: Change[]; secrets: NewSecret[]; groupId: string | null }
 
 const namesShownMax = 5
 
@@ -40,7 +40,11 @@ const namesShownMax = 5
  * @throws Fault `conflict` if the plan differs from the one that was reviewed, or takes an object from somebody; `invalid` for a policy that
  * is too wide or fails a test
  */
-export async function applyChanges(context: ChangeContext, prepared: Prepared, decisions: Decisions): Promise<Applied> {
+export async function applyChanges(
+  context: ChangeContext,
+  prepared: PreparedDocuments,
+  decisions: Decisions,
+): Promise<ApplyResult> {
   rejectUndecided(prepared, decisions)
   const isPending = ({ action }: Change) => action === 'delete' && decisions.prune !== true
   const pending = prepared.changes.filter(isPending)
@@ -62,7 +66,7 @@ export async function applyChanges(context: ChangeContext, prepared: Prepared, d
     ...applied.filter(changesUrl).map(({ id = '' }) => updateIssuer(context.orm, id, { issuerUrl: `moved ${id}` })),
     ...saved.flatMap(({ draft }) => draft.save()),
   ]
-  const touched: Touched[] = applied.map((change) => ({
+  const touched: TouchedRow[] = applied.map((change) => ({
     kind: kindRecords[change.kind].one,
     id: change.id ?? draftOf(prepared, change).id,
   }))
@@ -89,7 +93,7 @@ function changesUrl({ kind, action, fields }: Change): boolean {
  */
 function documentRows(
   now: number,
-  { organizationId, documents }: Prepared,
+  { organizationId, documents }: PreparedDocuments,
   changes: readonly Change[],
   { sha256s = [], revision: revisionGiven }: Decisions,
 ): ConfigDocument[] {
@@ -113,7 +117,7 @@ function isApplied({ applied, locks }: OwnedDocument, sha256: string | null, rev
 /** A document without an owner is an edit by hand, also of what a document with an owner locks. It is always alone. */
 function checkDocumentLocks(
   context: Needs<'registry' | 'actor' | 'operation' | 'warn'>,
-  { organizationId, documents }: Prepared,
+  { organizationId, documents }: PreparedDocuments,
   changes: readonly Change[],
 ): void {
   if (documents.some(({ owner }) => owner !== null)) return
@@ -123,14 +127,14 @@ function checkDocumentLocks(
   }
 }
 
-function draftOf(prepared: Prepared, change: Change) {
+function draftOf(prepared: PreparedDocuments, change: Change) {
   const draft = prepared.draftOf(change)
   if (draft === undefined) throw new Error(`The change of ${change.kind} ${JSON.stringify(change.name)} has no draft`)
   return draft
 }
 
 function rejectUndecided(
-  { changes, findings, failedTests, fingerprint }: Prepared,
+  { changes, findings, failedTests, fingerprint }: PreparedDocuments,
   { adopt, fingerprint: reviewed }: Decisions,
 ): void {
   if (reviewed !== undefined && reviewed !== fingerprint)

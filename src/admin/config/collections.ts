@@ -12,7 +12,7 @@ import type { Needs } from '../operation/context.ts'
 import type { EntryOf } from './document.ts'
 import {
   type Draft,
-  type Drafting,
+  type DraftState,
   draftIssuerEntry,
   draftKeyEntry,
   draftPolicyEntry,
@@ -20,14 +20,14 @@ import {
 } from './drafts.ts'
 import { readIssuers, readKeys, readPolicies, readPresets, readPrices, readUpstreams } from './entries.ts'
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
-import type { Saved } from './plan.ts'
+import type { SavedEntry } from './plan.ts'
 
-type Reading = Needs<'orm' | 'registry' | 'presets'>
+type ReadContext = Needs<'orm' | 'registry' | 'presets'>
 type Collection = {
   /** In no order. */
-  read: (context: Reading, organizationId: string) => Promise<Saved[]> | Saved[]
+  read: (context: ReadContext, organizationId: string) => Promise<SavedEntry[]> | SavedEntry[]
   /** The shape of the document has checked that the entry is one of this kind. */
-  draft: (drafting: Drafting, entry: Entry, saved: Saved | undefined) => Promise<Draft> | Draft
+  draft: (drafting: DraftState, entry: Entry, saved: SavedEntry | undefined) => Promise<Draft> | Draft
   /** As the operation on one object does. */
   remove: (orm: Orm, id: string, now: number) => Statement
 }

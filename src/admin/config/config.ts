@@ -14,7 +14,7 @@ import type { planResponse } from './config-response.ts'
 import { documentBounds as bounds, documentShape } from './document.ts'
 import type { DraftContext } from './drafts.ts'
 import { type Action, actions, type Change } from './plan.ts'
-import { type OwnedDocument, type Prepared, prepare } from './prepare.ts'
+import { type OwnedDocument, type PreparedDocuments, prepare } from './prepare.ts'
 
 const revisionCharactersMax = 200
 const sha256Shape = type('string')
@@ -105,7 +105,7 @@ async function apply(context: ChangeContext & DraftContext, input: typeof applyI
   return { ...shown, pending: pending.map((change) => showChange(change, isOwnerShown)), secrets, group_id: groupId }
 }
 
-function showPlan(prepared: Prepared): typeof planResponse.infer {
+function showPlan(prepared: PreparedDocuments): typeof planResponse.infer {
   const { documents, changes, findings, differences, failedTests, fingerprint } = prepared
   const [only, second] = documents.map(showDocument)
   const counts = Object.fromEntries(

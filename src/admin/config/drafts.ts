@@ -25,7 +25,7 @@ import { checkPolicyFields } from '../policies/policy-edit.ts'
 import { draftPrice } from '../upstreams/prices.ts'
 import type { EntryOf } from './document.ts'
 import { issuerEntry, keyEntry, oursIn, policyEntry, priceEntry } from './entries.ts'
-import type { Saved } from './plan.ts'
+import type { SavedEntry } from './plan.ts'
 
 /** What an entry would save. `secret` is the text of a new key. */
 export type Draft = {
@@ -42,7 +42,7 @@ export type Draft = {
 export type DraftContext = Needs<'config' | 'orm' | 'registry' | 'presets' | 'now'>
 
 /** What drafting needs to know: the organization, the owner of the document, and what was drafted before, also of other documents. */
-export type Drafting = {
+export type DraftState = {
   context: DraftContext
   organizationId: string
   owner: string | null
@@ -60,7 +60,7 @@ export type Drafting = {
   now: number
 }
 
-export async function createDrafting(context: DraftContext, organizationId: string): Promise<Drafting> {
+export async function createDraftState(context: DraftContext, organizationId: string): Promise<DraftState> {
   const { registry, orm } = context
   const issuers = oursIn(registry.issuers.values(), organizationId)
   const keys = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')
@@ -81,35 +81,35 @@ export async function createDrafting(context: DraftContext, organizationId: stri
 }
 
 /** An edit by hand keeps the owner of an object. */
-export function ownerOf({ owner }: Pick<Drafting, 'owner'>, saved: Saved | undefined): string | null {
+export function ownerOf({ owner }: Pick<DraftState, 'owner'>, saved: SavedEntry | undefined): string | null {
   return owner ?? saved?.managedBy ?? null
 }
 
 /** The id of a user, found or drafted once for the whole document. */
-export async function userIdOf({ context, organizationId, users }: Drafting, name: string): Promise<string> {
+export async function userIdOf({ context, organizationId, users }: DraftState, name: string): Promise<string> {
   const known = users.get(name)
   const draft = known ?? (await findOrDraftUser(context, organizationId, name))
   users.set(name, draft)
   return draft.user.id
 }
 
-export function workspaceIdOf({ workspaceIds }: Drafting, name = 'default'): string {
+export function workspaceIdOf({ workspaceIds }: DraftState, name = 'default'): string {
   const id = workspaceIds.get(name)
   if (id === undefined) throw notFound('workspace', name)
   return id
 }
 
-type Identified = { id: string; createdAt: number }
+type RowIdentity = { id: string; createdAt: number }
 
 /** What an edit keeps of a row. */
-function identityOf(row: Identified | undefined): Partial<Identified> {
+function identityOf(row: RowIdentity | undefined): Partial<RowIdentity> {
   return row === undefined ? {} : { id: row.id, createdAt: row.createdAt }
 }
 
 export async function draftIssuerEntry(
-  drafting: Drafting,
+  drafting: DraftState,
   wanted: EntryOf<'issuers'>,
-  saved: Saved | undefined,
+  saved: SavedEntry | undefined,
 ): Promise<Draft> {
   const { context, organizationId } = drafting
   const before = saved && context.registry.issuers.get(saved.id)
@@ -127,9 +127,9 @@ export async function draftIssuerEntry(
 }
 
 export async function draftKeyEntry(
-  drafting: Drafting,
+  drafting: DraftState,
   wanted: EntryOf<'keys'>,
-  saved: Saved | undefined,
+  saved: SavedEntry | undefined,
 ): Promise<Draft> {
   const { context, organizationId, now } = drafting
   const { registry, orm } = context
@@ -168,7 +168,7 @@ export async function draftKeyEntry(
   return { entry, id: row.id, save, ...(pinned === undefined ? { secret: text } : {}) }
 }
 
-function noteFrontEnd({ frontEnds }: Drafting, row: ApiKey): void {
+function noteFrontEnd({ frontEnds }: DraftState, row: ApiKey): void {
   if (row.attributeFromHeader === null) frontEnds.delete(row.id)
   else frontEnds.set(row.id, row)
 }
@@ -177,7 +177,7 @@ function noteFrontEnd({ frontEnds }: Drafting, row: ApiKey): void {
  * The columns of a key that was made elsewhere: its hash, and a label that shows no part of it. A hash can be pinned
  * once in the installation, and belongs to the organization that pinned it first: a hash alone proves nothing.
  */
-async function pinnedTo({ context, organizationId, hashes }: Drafting, { name, hash }: EntryOf<'keys'>) {
+async function pinnedTo({ context, organizationId, hashes }: DraftState, { name, hash }: EntryOf<'keys'>) {
   if (hash === undefined) return undefined
   const { keysByHash, deleted } = context.registry
   const twin = hashes.get(hash)
@@ -195,7 +195,11 @@ function takenHash({ name, organizationId, deletedAt }: Readonly<ApiKey>, ownId:
   return `the ${deletedAt === null ? '' : 'deleted '}key ${JSON.stringify(name)} has this hash; make another key`
 }
 
-export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>, saved: Saved | undefined): Draft {
+export function draftPolicyEntry(
+  drafting: DraftState,
+  wanted: EntryOf<'policies'>,
+  saved: SavedEntry | undefined,
+): Draft {
   const { context, organizationId, now } = drafting
   const { registry, orm } = context
   const before = saved && registry.policies.get(saved.id)
@@ -222,7 +226,7 @@ export function draftPolicyEntry(drafting: Drafting, wanted: EntryOf<'policies'>
 }
 
 /** Marks an issuer or a key that the saved policy has, and that was deleted, if another one has its name now. */
-function namesakesOf({ entry }: Saved, before: Policy, wanted: EntryOf<'policies'>, row: Policy): Entry {
+function namesakesOf({ entry }: SavedEntry, before: Policy, wanted: EntryOf<'policies'>, row: Policy): Entry {
   const isIssuer = entry.issuer === wanted.issuer && before.issuerId !== row.issuerId
   const isKey = entry.key === wanted.key && before.keyId !== row.keyId
   return {
@@ -231,7 +235,7 @@ function namesakesOf({ entry }: Saved, before: Policy, wanted: EntryOf<'policies
   }
 }
 
-export function draftPriceEntry(drafting: Drafting, wanted: EntryOf<'prices'>, saved?: Saved): Draft {
+export function draftPriceEntry(drafting: DraftState, wanted: EntryOf<'prices'>, saved?: SavedEntry): Draft {
   const row = { ...draftPrice(wanted, drafting.now), managedBy: ownerOf(drafting, saved) }
   return { entry: priceEntry(row), id: row.model, save: () => putPrices([row]) }
 }

@@ -19,25 +19,25 @@ import { priceFields } from '../kinds/price.ts'
 import { upstreamFields } from '../kinds/upstream.ts'
 import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
-import type { Saved } from './plan.ts'
+import type { SavedEntry } from './plan.ts'
 
 const keysPerStatement = 100
 
-type Stored = { id: string; managedBy: string | null; updatedAt: number }
+type StoredRow = { id: string; managedBy: string | null; updatedAt: number }
 
-function toSaved(kind: Kind, { id, managedBy, updatedAt }: Stored, entry: Entry): Saved {
+function toSaved(kind: Kind, { id, managedBy, updatedAt }: StoredRow, entry: Entry): SavedEntry {
   return { id, managedBy, updatedAt, name: kindRecords[kind].nameOf(entry), entry }
 }
 
-type Ours = { organizationId: string; deletedAt: number | null }
+type OrganizationRow = { organizationId: string; deletedAt: number | null }
 
-export function readIssuers({ registry }: Needs<'registry'>, organizationId: string): Saved[] {
+export function readIssuers({ registry }: Needs<'registry'>, organizationId: string): SavedEntry[] {
   return oursIn(registry.issuers.values(), organizationId).map((row) =>
     toSaved('issuers', row, issuerEntry(row, registry)),
   )
 }
 
-export function readPolicies({ registry }: Needs<'registry'>, organizationId: string): Promise<Saved[]> {
+export function readPolicies({ registry }: Needs<'registry'>, organizationId: string): Promise<SavedEntry[]> {
   return mapInSlices(oursIn(registry.policies.values(), organizationId), (row) => {
     const names = { issuer: registry.issuers.get(row.issuerId)?.name, key: registry.keys.get(row.keyId)?.name }
     return toSaved('policies', row, policyEntry(row, names))
@@ -45,23 +45,26 @@ export function readPolicies({ registry }: Needs<'registry'>, organizationId: st
 }
 
 /** Those that were added. */
-export function readUpstreams({ registry }: Needs<'registry'>): Saved[] {
+export function readUpstreams({ registry }: Needs<'registry'>): SavedEntry[] {
   const added = registry.upstreamsInOrder.filter(({ id }) => id !== configuredUpstreamName)
   return added.map((row) => toSaved('upstreams', row, upstreamEntry(row)))
 }
 
-export async function readPrices({ orm }: Needs<'orm'>): Promise<Saved[]> {
+export async function readPrices({ orm }: Needs<'orm'>): Promise<SavedEntry[]> {
   return mapInSlices(await listPrices(orm), (row) => toSaved('prices', { ...row, id: row.model }, priceEntry(row)))
 }
 
-export function oursIn<Row extends Ours>(rows: Iterable<Row>, organizationId: string): Row[] {
+export function oursIn<Row extends OrganizationRow>(rows: Iterable<Row>, organizationId: string): Row[] {
   return [...rows].filter((row) => row.organizationId === organizationId && row.deletedAt === null)
 }
 
-export async function readKeys({ orm, registry }: Needs<'orm' | 'registry'>, organizationId: string): Promise<Saved[]> {
+export async function readKeys(
+  { orm, registry }: Needs<'orm' | 'registry'>,
+  organizationId: string,
+): Promise<SavedEntry[]> {
   const rows = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')
   const ids = rows.map(({ id }) => id)
-  const read: Saved[] = []
+  const read: SavedEntry[] = []
   for (let start = 0; start < ids.length; start += keysPerStatement)
     for (const { key, userName, workspaceName } of await listApiKeys(orm, ids.slice(start, start + keysPerStatement)))
       read.push(toSaved('keys', key, keyEntry(key, { owner: userName, workspace: workspaceName })))
@@ -71,8 +74,8 @@ export async function readKeys({ orm, registry }: Needs<'orm' | 'registry'>, org
 export async function readPresets(
   { orm, registry, presets }: Needs<'orm' | 'registry' | 'presets'>,
   organizationId: string,
-): Promise<Saved[]> {
-  const read: Saved[] = []
+): Promise<SavedEntry[]> {
+  const read: SavedEntry[] = []
   const pace = createPace()
   for (const { id, name } of await listWorkspaces(orm, organizationId)) {
     const active = [...(registry.presetsOf.get(id)?.values() ?? [])].filter(({ status }) => status !== 'archived')

@@ -14,14 +14,14 @@ import { planPreset, presetStatements } from '../presets/preset-files.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
-import { type Draft, type Drafting, ownerOf, userIdOf, workspaceIdOf } from './drafts.ts'
+import { type Draft, type DraftState, ownerOf, userIdOf, workspaceIdOf } from './drafts.ts'
 import { presetEntry, upstreamEntry } from './entries.ts'
-import type { Saved } from './plan.ts'
+import type { SavedEntry } from './plan.ts'
 
 export async function draftPresetEntry(
-  drafting: Drafting,
+  drafting: DraftState,
   wanted: EntryOf<'presets'>,
-  saved: Saved | undefined,
+  saved: SavedEntry | undefined,
 ): Promise<Draft> {
   const { context, organizationId } = drafting
   const { slug, workspace = 'default', config, system_prompt } = wanted
@@ -42,16 +42,16 @@ export async function draftPresetEntry(
 }
 
 /** @throws Fault `invalid` when the workspace would have too many presets. Archived ones count: their slugs stay taken. */
-function countPreset({ context, presetCounts }: Drafting, workspaceId: string): void {
+function countPreset({ context, presetCounts }: DraftState, workspaceId: string): void {
   const before = presetCounts.get(workspaceId) ?? context.registry.presetsOf.get(workspaceId)?.size ?? 0
   checkPresetCount(before + 1)
   presetCounts.set(workspaceId, before + 1)
 }
 
 export async function draftUpstreamEntry(
-  drafting: Drafting,
+  drafting: DraftState,
   wanted: EntryOf<'upstreams'>,
-  saved: Saved | undefined,
+  saved: SavedEntry | undefined,
 ): Promise<Draft> {
   const { context, now } = drafting
   if (wanted.name === configuredUpstreamName)

@@ -8,9 +8,9 @@ export const actions = ['create', 'update', 'delete', 'adopt', 'conflict'] as co
 export type Action = (typeof actions)[number]
 
 /** A saved object. `managedBy` is the owner of the document that it was made from. */
-export type Saved = { name: string; id: string; managedBy: string | null; updatedAt: number; entry: Entry }
+export type SavedEntry = { name: string; id: string; managedBy: string | null; updatedAt: number; entry: Entry }
 /** `was`: what the saved entry says differently, although the names are equal. */
-export type Wanted = { name: string; entry: Entry; was?: Entry }
+export type WantedEntry = { name: string; entry: Entry; was?: Entry }
 
 export type FieldChange = { field: string; before?: unknown; after?: unknown }
 export type Change = {
@@ -29,7 +29,7 @@ export type Change = {
 }
 
 /** The collections of one kind in the documents that are planned together: their owners, and all names in them. */
-export type Together = { owners: ReadonlySet<string | null>; names: ReadonlySet<string> }
+export type PlannedDocuments = { owners: ReadonlySet<string | null>; names: ReadonlySet<string> }
 
 /**
  * The changes of one collection, by name. A document with an owner reports what was made by hand (`adopt`) or by another owner
@@ -39,10 +39,10 @@ export type Together = { owners: ReadonlySet<string | null>; names: ReadonlySet<
  */
 export async function planCollection(
   kind: Kind,
-  wanted: readonly Wanted[],
-  saved: readonly Saved[],
+  wanted: readonly WantedEntry[],
+  saved: readonly SavedEntry[],
   owner: string | null,
-  { owners, names }: Together = { owners: new Set(), names: new Set(wanted.map(({ name }) => name)) },
+  { owners, names }: PlannedDocuments = { owners: new Set(), names: new Set(wanted.map(({ name }) => name)) },
 ): Promise<Change[]> {
   const savedByName = new Map(saved.map((each) => [each.name, each]))
   const actionOn = (managedBy: string | null): Action => {
@@ -58,8 +58,8 @@ export async function planCollection(
 
 function planOne(
   kind: Kind,
-  { name, entry, was }: Wanted,
-  saved: Saved | undefined,
+  { name, entry, was }: WantedEntry,
+  saved: SavedEntry | undefined,
   actionOn: (managedBy: string | null) => Action,
 ): Change[] {
   if (saved === undefined) return [{ kind, name, action: 'create', fields: compare(kind, {}, entry, () => undefined) }]
@@ -69,7 +69,7 @@ function planOne(
   return [{ ...identityOf(saved), kind, action, fields }]
 }
 
-function identityOf({ name, id, updatedAt, managedBy }: Saved): Pick<Change, 'name' | 'id' | 'updatedAt'> {
+function identityOf({ name, id, updatedAt, managedBy }: SavedEntry): Pick<Change, 'name' | 'id' | 'updatedAt'> {
   return { name, id, updatedAt, ...(managedBy === null ? {} : { managedBy }) }
 }
 

@@ -8,8 +8,8 @@ import type { Needs } from '../operation/context.ts'
 import { findOrganization } from '../operation/references.ts'
 import { collections } from './collections.ts'
 import type { ConfigDocument } from './document.ts'
-import { createDrafting, type Draft, type DraftContext, type Drafting } from './drafts.ts'
-import { type Change, fingerprintOf, type LockChange, planCollection, type Saved } from './plan.ts'
+import { createDraftState, type Draft, type DraftContext, type DraftState } from './drafts.ts'
+import { type Change, fingerprintOf, type LockChange, planCollection, type SavedEntry } from './plan.ts'
 import { addAffected, type Review, rejectHarmfulIssuers, reviewPolicies } from './review.ts'
 
 /** One of the documents that are planned together, each of another owner. */
@@ -21,7 +21,7 @@ export type OwnedDocument = {
   locks: LockChange
 }
 
-export type Prepared = Review & {
+export type PreparedDocuments = Review & {
   organizationId: string
   documents: OwnedDocument[]
   /** By kind, then in the order of the documents, then by name. */
@@ -30,7 +30,7 @@ export type Prepared = Review & {
   draftOf: (change: Change) => Draft | undefined
   /** Differs when the changes differ, or when an object that they change was saved since. */
   fingerprint: string
-  users: Drafting['users']
+  users: DraftState['users']
 }
 
 /**
@@ -43,11 +43,11 @@ export async function prepare(
   given: readonly ConfigDocument[],
   organization: string | undefined,
   isPruned: boolean,
-): Promise<Prepared> {
+): Promise<PreparedDocuments> {
   const organizationId = organizationOf(context, given, organization)
   rejectMixedOwners(given)
   const documents = given.map((document) => ownedDocument(context, document, organizationId))
-  const drafting = await createDrafting(context, organizationId)
+  const drafting = await createDraftState(context, organizationId)
   const changes: Change[] = []
   const drafts = new Map<string, Draft>()
   for (const kind of kinds) {
@@ -105,7 +105,7 @@ function rejectMixedOwners(documents: readonly ConfigDocument[]): void {
 
 /** The collections of one kind in all documents that have it. */
 async function planKind(
-  drafting: Drafting,
+  drafting: DraftState,
   kind: Kind,
   documents: readonly ConfigDocument[],
 ): Promise<{ drafted: NamedDraft[]; changes: Change[] }> {
@@ -148,10 +148,10 @@ type NamedDraft = Draft & { name: string; owner: string | null }
 
 /** Adds each draft to `all`, which has those of earlier documents. */
 async function draftAll(
-  drafting: Drafting,
+  drafting: DraftState,
   kind: Kind,
   entries: readonly Entry[],
-  saved: ReadonlyMap<string, Saved>,
+  saved: ReadonlyMap<string, SavedEntry>,
   all: Map<string, NamedDraft>,
 ): Promise<NamedDraft[]> {
   const drafted: NamedDraft[] = []
@@ -186,7 +186,7 @@ function namedTwice(owner: string | null, other: string | null): Fault {
 }
 
 /** One issuer URL means one issuer, after the change. */
-function checkUrls({ issuers }: Drafting, changes: readonly Change[], isPruned: boolean): void {
+function checkUrls({ issuers }: DraftState, changes: readonly Change[], isPruned: boolean): void {
   const deleted = new Set(changes.flatMap(({ action, name }) => (isPruned && action === 'delete' ? [name] : [])))
   const names = new Map<string, string>()
   for (const { name, issuerUrl } of issuers.values()) {

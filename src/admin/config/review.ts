@@ -10,7 +10,7 @@ import { isSameToPolicies, rejectHarmfulChange } from '../policies/issuer-change
 import { readAffected } from '../policies/policy-impact.ts'
 import { compareSides, issuerOfRow, lintAgainst } from '../policies/policy-lint.ts'
 import { describeFailure, runTests } from '../policies/policy-tests.ts'
-import type { Draft, Drafting } from './drafts.ts'
+import type { Draft, DraftState } from './drafts.ts'
 import type { Change } from './plan.ts'
 
 export type FailedTests = { policy: string; failures: string[] }
@@ -27,7 +27,7 @@ export type Review = {
 
 /** Lints the policies that change, runs their tests, and searches for tokens that pass only before or after. */
 export async function reviewPolicies(
-  { context, issuers, now }: Drafting,
+  { context, issuers, now }: DraftState,
   changes: readonly Change[],
   draftOf: (change: Change) => Draft | undefined,
 ): Promise<Review> {
@@ -58,7 +58,7 @@ export async function reviewPolicies(
  * @throws Fault `invalid` as an update of the issuer does
  */
 export async function rejectHarmfulIssuers(
-  { context, issuers }: Drafting,
+  { context, issuers }: DraftState,
   changes: readonly Change[],
   isPruned: boolean,
 ): Promise<void> {
@@ -72,9 +72,9 @@ export async function rejectHarmfulIssuers(
   }
 }
 
-type Compared = Parameters<typeof compareSides>[1]
+type ComparisonInput = Parameters<typeof compareSides>[1]
 
-async function differenceOf(context: Needs<'registry'>, before: Policy, after: Compared): Promise<Difference> {
+async function differenceOf(context: Needs<'registry'>, before: Policy, after: ComparisonInput): Promise<Difference> {
   const [policy, issuer] = after
   const isUrlSame = issuerOfRow(context, before).issuerUrl === issuer.issuerUrl
   const isSame =

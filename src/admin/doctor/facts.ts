@@ -39,7 +39,7 @@ export async function readOrganizations(context: OrganizationContext, only?: str
   }))
 }
 
-type Owned = { organizationId: string }
+type OrganizationRow = { organizationId: string }
 
 /** Names only, by problem: there can be very many policies. */
 async function readPolicies(
@@ -66,7 +66,7 @@ async function readPolicies(
 
 async function readBudgets({ orm, spending, now }: Needs<'orm' | 'spending' | 'now'>, only: string | undefined) {
   const at = now()
-  const near: (OrganizationFacts['budgets'][number] & Owned)[] = []
+  const near: (OrganizationFacts['budgets'][number] & OrganizationRow)[] = []
   for await (const rows of readBudgetedKeys(orm, at, only))
     for (const { id, name, organizationId, limitNanodollars: limit, limitReset } of rows) {
       const spent = spending.of(id, at)[limitReset ?? 'ever']
@@ -78,7 +78,7 @@ async function readBudgets({ orm, spending, now }: Needs<'orm' | 'spending' | 'n
 async function readIssuers(
   { registry, issuerKeys, clockDifferences }: Needs<'registry' | 'issuerKeys' | 'clockDifferences'>,
   only: string | undefined,
-): Promise<Map<string, (IssuerFacts & Owned)[]>> {
+): Promise<Map<string, (IssuerFacts & OrganizationRow)[]>> {
   const live = [...registry.issuers.values()].filter(
     ({ deletedAt, organizationId }) => deletedAt === null && organizationId === (only ?? organizationId),
   )

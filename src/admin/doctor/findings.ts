@@ -50,9 +50,9 @@ export const findingsResponse = type({
 const findingNamesMax = 100
 const sentenceNamesMax = 5
 
-type About = Pick<Finding, 'level' | 'area' | 'code' | 'message' | 'action'>
+type FindingText = Pick<Finding, 'level' | 'area' | 'code' | 'message' | 'action'>
 
-export function finding(about: About, names: readonly string[] = []): Finding {
+export function finding(about: FindingText, names: readonly string[] = []): Finding {
   return { ...about, names: names.slice(0, findingNamesMax), count: Math.max(names.length, 1) }
 }
 

@@ -33,13 +33,13 @@ export function judgeIssuer(issuer: IssuerFacts, within: string, now: number): F
   return found.flatMap((about) => (about === undefined ? [] : [finding({ area: 'issuers', ...about }, [issuer.name])]))
 }
 
-type About = Omit<Parameters<typeof finding>[0], 'area'>
+type FindingInput = Omit<Parameters<typeof finding>[0], 'area'>
 
 /** Below this share of their stale time, keys that cannot be fetched are a matter of hours. */
 const staleShare = 0.5
 
 /** Keys grow stale without a failure where nobody exchanges, so only failed fetches are a warning. */
-function judgeKeys({ name, keys, fetchFailures }: IssuerFacts, who: string): About | undefined {
+function judgeKeys({ name, keys, fetchFailures }: IssuerFacts, who: string): FindingInput | undefined {
   const action = `latchkey issuers refresh ${shellWord(name)}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
   const isStale = keys !== undefined && keys.usableSeconds <= staleShare * keys.staleSeconds
   if (fetchFailures === 0) {
@@ -68,7 +68,7 @@ function judgeKeys({ name, keys, fetchFailures }: IssuerFacts, who: string): Abo
     : { level: 'note', code: 'issuer_fetch_failed', message, action }
 }
 
-function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number): About | undefined {
+function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number): FindingInput | undefined {
   if (expiry === undefined) return undefined
   const { isBundle, at } = expiry
   const action = isBundle
@@ -86,7 +86,7 @@ function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number
   return { level: days === 1 ? 'error' : 'warning', code, message, action }
 }
 
-function judgeSigner({ name, isSignerRemoved }: IssuerFacts, who: string): About | undefined {
+function judgeSigner({ name, isSignerRemoved }: IssuerFacts, who: string): FindingInput | undefined {
   if (isSignerRemoved !== true) return undefined
   return {
     level: 'warning',
@@ -96,7 +96,7 @@ function judgeSigner({ name, isSignerRemoved }: IssuerFacts, who: string): About
   }
 }
 
-function judgeCa(ca: Validity | undefined, who: string, now: number): About | undefined {
+function judgeCa(ca: Validity | undefined, who: string, now: number): FindingInput | undefined {
   const expiry = ca && judgeExpiry(ca, now)
   if (expiry === undefined) return undefined
   const action = 'Get the new certificate and set it with: latchkey issuers update ISSUER --ca-file FILE'
@@ -114,7 +114,7 @@ const aheadSeconds = -2
 const newestAgeSecondsMax = 15 * 60
 const tokensForAge = 10
 
-function judgeClock({ clockDifferences, clockSkewSeconds }: IssuerFacts, who: string): About | undefined {
+function judgeClock({ clockDifferences, clockSkewSeconds }: IssuerFacts, who: string): FindingInput | undefined {
   const sorted = clockDifferences.toSorted((one, other) => one - other)
   const [newest, median] = [sorted[0], sorted[Math.floor(sorted.length / 2)]]
   if (newest === undefined || median === undefined) return undefined
@@ -138,7 +138,7 @@ export type UpstreamFacts = {
 export function judgeUpstream({ name, ca, isFailing }: UpstreamFacts, now: number): Finding[] {
   const which = `the upstream ${JSON.stringify(name)}`
   const expiry = ca && judgeExpiry(ca, now)
-  const found: (About | undefined)[] = [
+  const found: (FindingInput | undefined)[] = [
     isFailing
       ? {
           level: 'warning',

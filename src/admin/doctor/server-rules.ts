@@ -33,10 +33,10 @@ export type BackupFacts = {
   free: number | undefined
 }
 
-type About = Omit<Parameters<typeof finding>[0], 'area'>
+type FindingInput = Omit<Parameters<typeof finding>[0], 'area'>
 
 export function judgeServer(facts: ServerFacts, now: number): Finding[] {
-  const found: [area: Finding['area'], about: About | undefined][] = [
+  const found: [area: Finding['area'], about: FindingInput | undefined][] = [
     ['server', facts.isServing ? undefined : notServing],
     ['disk', judgeDisk(facts)],
     ['backup', facts.backup === undefined ? backupUnknown : judgeBackup(facts.backup, now)],
@@ -49,21 +49,21 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
   return [...ofServer, ...judgeNodes(facts.nodes)]
 }
 
-const notServing: About = {
+const notServing: FindingInput = {
   level: 'warning',
   code: 'server_stopped',
   message: 'No server runs on this database',
   action: 'latchkey serve, or start the service',
 }
 
-const backupUnknown: About = {
+const backupUnknown: FindingInput = {
   level: 'note',
   code: 'backup_unknown',
   message: 'The backups of the database server are its own: nothing here shows whether they are made',
   action: 'Make sure that they are made and can be restored: latchkey help cluster',
 }
 
-const archiveFailing: About = {
+const archiveFailing: FindingInput = {
   level: 'error',
   code: 'archive_failed',
   message: 'The last scheduled archive run failed, so the database keeps growing',
@@ -77,7 +77,7 @@ const freeBytesMin = 128 * megabyte
 /** Below the second, a migration or a backup on this disk may fail. */
 const freeBytesEnough = gigabyte
 
-function judgeDisk({ disk }: ServerFacts): About | undefined {
+function judgeDisk({ disk }: ServerFacts): FindingInput | undefined {
   if (disk === undefined || disk.free >= Math.max(freeBytesEnough, disk.database)) return undefined
   const level = disk.free < freeBytesMin ? 'error' : 'warning'
   const share = Math.round((100 * disk.free) / disk.total)
@@ -85,7 +85,10 @@ function judgeDisk({ disk }: ServerFacts): About | undefined {
   return { level, code: 'disk_nearly_full', message, action: 'Free some space: with a full disk, exchanges fail' }
 }
 
-function judgeBackup({ folder, everyMilliseconds, newestAt, failure }: BackupFacts, now: number): About | undefined {
+function judgeBackup(
+  { folder, everyMilliseconds, newestAt, failure }: BackupFacts,
+  now: number,
+): FindingInput | undefined {
   if (folder === undefined) {
     if (newestAt !== undefined) return undefined
     const message = 'Backups are not scheduled'
@@ -103,14 +106,14 @@ function judgeBackup({ folder, everyMilliseconds, newestAt, failure }: BackupFac
   return { level: 'warning', code: 'backup_old', message, action }
 }
 
-function judgeBackupDisk({ folder, free }: BackupFacts, disk: ServerFacts['disk']): About | undefined {
+function judgeBackupDisk({ folder, free }: BackupFacts, disk: ServerFacts['disk']): FindingInput | undefined {
   if (folder === undefined || free === undefined || disk === undefined || free > disk.database) return undefined
   const message = `The disk of the backups in ${JSON.stringify(folder)} has ${bytesText(free)} free, less than the database takes (${bytesText(disk.database)})`
   const action = 'Free some space, use another disk, or lower LATCHKEY_BACKUP_KEEP'
   return { level: 'warning', code: 'backup_disk_nearly_full', message, action }
 }
 
-function judgeMasterKeyFile({ masterKeyFile: file }: ServerFacts): About | undefined {
+function judgeMasterKeyFile({ masterKeyFile: file }: ServerFacts): FindingInput | undefined {
   if (file === undefined) return undefined
   const path = JSON.stringify(file.path)
   if (file.mode === undefined) {
@@ -128,7 +131,7 @@ function judgeMasterKeyFile({ masterKeyFile: file }: ServerFacts): About | undef
   return { level: 'error', code: 'master_key_mode', message, action: `chmod 600 ${shellWord(file.path)}` }
 }
 
-function judgeTls({ tls }: ServerFacts, now: number): About | undefined {
+function judgeTls({ tls }: ServerFacts, now: number): FindingInput | undefined {
   if (tls === undefined) return undefined
   if (tls.failure !== undefined) {
     const message = `The TLS files cannot be used, and the server keeps the old pair: ${tls.failure}`
@@ -148,7 +151,7 @@ function judgeTls({ tls }: ServerFacts, now: number): About | undefined {
 /** For the command, whose program can be newer than the running server. */
 export function judgeSchema(found: number, latest: number): Finding[] {
   if (found === latest) return []
-  const about: About =
+  const about: FindingInput =
     found < latest
       ? {
           level: 'note',

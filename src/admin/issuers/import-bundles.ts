@@ -35,9 +35,9 @@ const importInput = type({
 
 export const importOperations = { 'issuers.import': operation(importInput, importBundles, { mutates: true }) }
 
-type Judged = { sha256: string } & Partial<{ bundle: KeyBundle; signer: Readonly<BundleSigner>; issuer: Issuer }> &
+type Judgment = { sha256: string } & Partial<{ bundle: KeyBundle; signer: Readonly<BundleSigner>; issuer: Issuer }> &
   ({ outcome: 'imported' | 'unchanged' } | ({ outcome: 'refused' } & BundleRefusal))
-type Imported = Judged & { bundle: KeyBundle; signer: Readonly<BundleSigner>; issuer: Issuer }
+type ImportedBundle = Judgment & { bundle: KeyBundle; signer: Readonly<BundleSigner>; issuer: Issuer }
 
 /** @throws Fault `invalid` for a file that is not one of bundles */
 async function importBundles(
@@ -47,14 +47,14 @@ async function importBundles(
   const texts = splitBundleFile(file)
   if ('refused' in texts) throw new Fault('invalid', texts.message, { reason: texts.refused })
   const { id } = findOrganization(context.registry, organization)
-  const judged: Judged[] = []
+  const judged: Judgment[] = []
   for (const text of texts) judged.push(await judge(context, id, text, judged))
   const imported = judged.filter(isImported)
   if (dry_run !== true && imported.length > 0) await save(context, imported)
   return { ...(dry_run === true ? { dry_run } : {}), data: judged.map(show) }
 }
 
-function isImported(judged: Judged): judged is Imported {
+function isImported(judged: Judgment): judged is ImportedBundle {
   return judged.outcome === 'imported'
 }
 
@@ -63,8 +63,8 @@ async function judge(
   { registry, orm, now }: Needs<'orm' | 'registry' | 'now'>,
   organizationId: string,
   text: string,
-  earlier: readonly Judged[],
-): Promise<Judged> {
+  earlier: readonly Judgment[],
+): Promise<Judgment> {
   const sha256 = createHash('sha256').update(text).digest('hex')
   const signers = new Map(signersOf(registry, organizationId).map((row) => [row.keyId, row]))
   const read = await readKeyBundle(text, (keyId) => signers.get(keyId))
@@ -104,7 +104,7 @@ function otherSigner({ name }: Issuer, signer: Readonly<BundleSigner>): BundleRe
 }
 
 /** The keys, and the sequence of the key that signed them, in one commit. */
-async function save(context: ChangeContext, imported: readonly Imported[]): Promise<void> {
+async function save(context: ChangeContext, imported: readonly ImportedBundle[]): Promise<void> {
   const { orm } = context
   const now = context.now()
   const statements = imported.flatMap(({ bundle, signer, issuer, sha256 }) => {
@@ -130,7 +130,7 @@ function columnsOf(bundle: KeyBundle, signer: Readonly<BundleSigner>, sha256: st
   return { keySource: 'jwks', jwksUrl: null, jwks, keysExpireAt: bundle.expiresAt, keyBundle }
 }
 
-function show(judged: Judged): (typeof importResponse.infer)['data'][number] {
+function show(judged: Judgment): (typeof importResponse.infer)['data'][number] {
   const { bundle, signer, issuer } = judged
   const [before, after] = [keysOf(issuer), bundle?.keys ?? []]
   const refusal = judged.outcome === 'refused' ? { reason: judged.refused, message: judged.message } : {}

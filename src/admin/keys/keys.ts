@@ -19,7 +19,7 @@ import { withLastUse } from '../operation/last-use-response.ts'
 import { containsText, showNext, showPage } from '../operation/list-page.ts'
 import { operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
-import { type Affected, readAffected } from '../policies/policy-impact.ts'
+import { type PolicyImpact, readAffected } from '../policies/policy-impact.ts'
 import { checkBounds, createInput, listInput, oneInput, rejectExpired, someInput, updateInput } from './key-input.ts'
 import { showApiKey } from './key-response.ts'
 
@@ -162,7 +162,7 @@ async function changeSome<Shown extends object>(
   { organization, key, keys = [] }: typeof someInput.infer,
   fields: Pick<Partial<ApiKey>, 'disabled' | 'deletedAt'>,
   showChanged: (key: KeyShown) => Shown,
-): Promise<(Shown & Affected) | { data: (Shown & Affected)[] }> {
+): Promise<(Shown & PolicyImpact) | { data: (Shown & PolicyImpact)[] }> {
   const { orm, now } = context
   const named = (key === undefined ? keys : [key]).map((reference) => pick(context, { organization, key: reference }))
   const ids = [...new Set(named.map(({ id }) => id))]

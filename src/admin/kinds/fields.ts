@@ -18,7 +18,7 @@ export type Flag = {
 }
 
 /** How a column differs from what is sent and shown. */
-export type Stored = { toColumn: (value: unknown) => unknown; toShown: (value: unknown) => unknown }
+export type StoredForm = { toColumn: (value: unknown) => unknown; toShown: (value: unknown) => unknown }
 
 export type Field<Column = string> = {
   /** What may be sent, with null where it removes the value. A field without it can only be read. */
@@ -34,7 +34,7 @@ export type Field<Column = string> = {
   column?: Column
   /** The kind itself finds what the column has, such as the id of another row. */
   isResolved?: true
-  stored?: Stored
+  stored?: StoredForm
   /** A list whose order means nothing. */
   isSet?: true
   /** The form in which documents are compared, and without which value they leave it out. */
@@ -60,7 +60,7 @@ export type Fields<Row = Record<string, unknown>> = Readonly<Record<string, Fiel
 type Place = 'create' | 'change' | 'entry'
 
 /** The definition of an input: the fields that may be sent there. Only a change requires none. */
-type Given<All, At extends Place> = {
+type InputDefinition<All, At extends Place> = {
   [Name in keyof All & string as All[Name] extends { [Where in At]: false }
     ? never
     : All[Name] extends { shape: unknown }
@@ -78,15 +78,15 @@ type ShapeAt<Of, At extends Place> = At extends 'entry'
   : ShapeOf<Of>
 type ShapeOf<Of> = Of extends { shape: infer Shape } ? Shape : never
 
-export function given<const All extends Fields, At extends Place>(fields: All, at: At): Given<All, At> {
+export function given<const All extends Fields, At extends Place>(fields: All, at: At): InputDefinition<All, At> {
   const entries = Object.entries(fields).flatMap(([name, { shape, required, [at]: other }]) => {
     if (shape === undefined || other === false) return []
     return [[required === true && at !== 'change' ? name : `${name}?`, other ?? shape]]
   })
-  return Object.fromEntries(entries) as Given<All, At>
+  return Object.fromEntries(entries) as InputDefinition<All, At>
 }
 
-type Judged<All, By extends Judge> = {
+type DecidingFields<All, By extends Judge> = {
   [Name in keyof All as All[Name] extends { decides: readonly (infer Each)[] }
     ? By extends Each
       ? Name
@@ -95,21 +95,21 @@ type Judged<All, By extends Judge> = {
 }
 
 /** The fields that a judge looks at. */
-export function judgedBy<const All extends Fields, By extends Judge>(judge: By, fields: All): Judged<All, By> {
+export function judgedBy<const All extends Fields, By extends Judge>(judge: By, fields: All): DecidingFields<All, By> {
   const entries = Object.entries(fields).filter(([, { decides = [] }]) => decides.includes(judge))
-  return Object.fromEntries(entries) as Judged<All, By>
+  return Object.fromEntries(entries) as DecidingFields<All, By>
 }
 
-type Shown<All> = {
+type ResponseDefinition<All> = {
   [Name in keyof All as All[Name] extends { shown: unknown } ? Name : never]: All[Name] extends { shown: infer Of }
     ? Of
     : never
 }
 
 /** The definition of a response. */
-export function responseOf<const All extends Fields>(fields: All): Shown<All> {
+export function responseOf<const All extends Fields>(fields: All): ResponseDefinition<All> {
   const entries = Object.entries(fields).filter(([, { shown }]) => shown !== undefined)
-  return Object.fromEntries(entries.map(([name, { shown }]) => [name, shown])) as Shown<All>
+  return Object.fromEntries(entries.map(([name, { shown }]) => [name, shown])) as ResponseDefinition<All>
 }
 
 /** Rows are many, and tables few. */
@@ -182,13 +182,13 @@ function normalOf({ isSet, normal }: Field, value: unknown): unknown {
 }
 
 /** Milliseconds, which are sent as a time and shown as ISO 8601. */
-export const storedTime: Stored = {
+export const storedTime: StoredForm = {
   toColumn: (value) => (value instanceof Date ? value.getTime() : null),
   toShown: (value) => new Date(Number(value)).toISOString(),
 }
 
 /** Nanodollars, which are sent and shown in US dollars. */
-export const storedMoney: Stored = {
+export const storedMoney: StoredForm = {
   toColumn: (value) => (value === null ? null : Math.round(Number(value) * nanodollarsPerDollar)),
   toShown: (value) => Number(value) / nanodollarsPerDollar,
 }

@@ -4,7 +4,7 @@
 import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
 import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
-import { type Doing, headerProblem } from '../../inference/upstream/headers.ts'
+import { type HeaderDirection, headerProblem } from '../../inference/upstream/headers.ts'
 import {
   issuerCaCharactersMax,
   upstreamFirstByteSecondsDefault,
@@ -14,7 +14,7 @@ import {
 } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { modelPatternsShape, nameShape } from '../../values/shapes.ts'
-import { type Fields, type Stored, storedTime } from './fields.ts'
+import { type Fields, type StoredForm, storedTime } from './fields.ts'
 import { credentialShape, exchangeShape, headersShape, upstreamUrlShape, withoutSlash } from './upstream-shapes.ts'
 
 const text = 'string | null'
@@ -154,7 +154,7 @@ function omitNulls(value: unknown): object {
 }
 
 /** In lower case, each once. Null is the same as none. */
-function storedHeaders(doing: Doing): Stored {
+function storedHeaders(doing: HeaderDirection): StoredForm {
   const toColumn = (value: unknown) => {
     const names = (value ?? []) as string[]
     const problem = names.map((name) => headerProblem(name, doing)).find((found) => found !== undefined)

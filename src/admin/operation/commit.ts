@@ -2,7 +2,7 @@
 
 import { isStale } from '../../../db/remote/refresh.ts'
 import { serverFailureOf } from '../../../db/remote/server-errors.ts'
-import { actorColumns, recordChanges, recordKnownChange, type Touched } from '../../../db/tables/admin-changes.ts'
+import { actorColumns, recordChanges, recordKnownChange, type TouchedRow } from '../../../db/tables/admin-changes.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import { Fault } from '../../fault.ts'
@@ -25,7 +25,7 @@ export type ChangeContext = Needs<'writer' | 'orm' | 'registry' | 'now' | 'actor
 export async function commit(
   context: ChangeContext & { groupId?: string },
   statements: Statement[],
-  touched: Touched[],
+  touched: TouchedRow[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {
   const { writer, orm, registry, now, actor, operation, groupId, basis } = context

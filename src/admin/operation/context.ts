@@ -5,7 +5,7 @@ import type { OnProgress } from '../../../db/read/slices.ts'
 import type { Actor } from '../../../db/tables/admin-changes.ts'
 import type { Basis } from '../../../db/write/change-queue.ts'
 import type { Writer } from '../../../db/write/write.ts'
-import type { Archiving } from '../../archive/archiving.ts'
+import type { Archiver } from '../../archive/archiving.ts'
 import type { RetentionSchedule } from '../../archive/schedule.ts'
 import type { Backups } from '../../backup/backups.ts'
 import type { BackupSchedule } from '../../backup/schedule.ts'
@@ -20,7 +20,7 @@ import type { Log } from '../../observe/log.ts'
 import type { Page } from '../../page/page.ts'
 import type { Presets } from '../../presets/versions.ts'
 import type { Registry } from '../../registry/registry.ts'
-import type { RunExclusive } from '../../scheduling/mutex.ts'
+import type { ExclusiveRun } from '../../scheduling/mutex.ts'
 import type { RunInQueue } from '../../scheduling/queues.ts'
 import type { RunningWork } from '../../scheduling/running-work.ts'
 import type { Config, SettingTexts } from '../../settings/config.ts'
@@ -51,11 +51,11 @@ export type AdminContext = {
   slowReports: SlowReports
   backups: Backups
   backupSchedule: BackupSchedule
-  archiving: Archiving
+  archiving: Archiver
   work: RunningWork
   retention: RetentionSchedule
   /** Changes of the database run one after the other. */
-  runExclusive: RunExclusive
+  runExclusive: ExclusiveRun
   /** By the id of the organization. */
   queueBacktest: RunInQueue
   /** Only in a process that serves. */

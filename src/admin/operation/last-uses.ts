@@ -24,7 +24,7 @@ export type LastUses = {
   flush: () => Promise<void>
 }
 
-type Refused = { at: number; reason: string }
+type LastRefusal = { at: number; reason: string }
 
 /** A commit of so many rows takes about 8 ms. */
 const rowsPerCommit = 1_000
@@ -34,7 +34,7 @@ const stepsOfIssuer: readonly string[] = ['keys', 'signature', 'times']
 
 export function createLastUses(orm: Orm, writer: Pick<Writer, 'write'>, registry: Registry): LastUses {
   const used = new Map<string, number>()
-  const refused = new Map<string, Refused>()
+  const refused = new Map<string, LastRefusal>()
   /** Rows that are being committed. */
   const committing = new Map<string, LastUseRow>()
   const deletions = trackDeletions(registry, writer)

@@ -12,7 +12,7 @@ import { referenceShape } from '../../values/shapes.ts'
 /** Input of every operation within an organization: its id or name. The default is the only organization, or `default`. */
 export const organizationInput = { 'organization?': referenceShape } as const
 
-type Named = { id: string; name: string; organizationId: string; deletedAt: number | null }
+type NamedRow = { id: string; name: string; organizationId: string; deletedAt: number | null }
 
 export function findOrganization({ organizations }: Registry, reference: string | undefined): Readonly<Organization> {
   const all = [...organizations.values()]
@@ -59,13 +59,13 @@ export async function findPolicyIdEver(registry: Registry, reference: string, or
   return idEver(known, registry, organization, (organizationId) => findPolicy(registry, reference, organizationId))
 }
 
-type Known = { id: string; organizationId: string }
+type RowReference = { id: string; organizationId: string }
 
 function idEver(
-  known: Known | undefined,
+  known: RowReference | undefined,
   registry: Registry,
   organization: string | undefined,
-  findNow: (organizationId: string) => Known,
+  findNow: (organizationId: string) => RowReference,
 ): string {
   if (known !== undefined && organization === undefined) return known.id
   const { id: organizationId } = findOrganization(registry, organization)
@@ -80,15 +80,15 @@ export function findPolicy(registry: Registry, reference: string, organizationId
   return findRow(registry, 'policy', registry.policies, reference, organizationId)
 }
 
-type Rows<Row extends Named> = ReadonlyMap<string, Row> | PackedMap<Row>
+type Rows<Row extends NamedRow> = ReadonlyMap<string, Row> | PackedMap<Row>
 
 /** All rows with the name, and others. */
-function possiblyNamed<Row extends Named>(rows: Rows<Row>, name: string): Iterable<Row> {
+function possiblyNamed<Row extends NamedRow>(rows: Rows<Row>, name: string): Iterable<Row> {
   return 'valuesWith' in rows ? rows.valuesWith(mayHave(name)) : rows.values()
 }
 
 /** Finds a row of a kind in an organization, by id or name. */
-export function findRow<Row extends Named>(
+export function findRow<Row extends NamedRow>(
   { organizations }: Registry,
   kind: string,
   rows: Rows<Row>,
@@ -106,7 +106,7 @@ export function findRow<Row extends Named>(
 /** @throws Fault `conflict` if another row of the organization has the name */
 export function checkNameIsFree(
   kind: string,
-  rows: Rows<Named>,
+  rows: Rows<NamedRow>,
   name: string,
   organizationId: string,
   exceptId?: string,

@@ -37,9 +37,9 @@ export const backtestInput = type({
 })
 
 type Response = typeof backtestResponse.infer
-type Unknown = Response['not_judged_because'][number]
+type UnjudgedReason = Response['not_judged_because'][number]
 type Example = NonNullable<Response['examples']['gained']>
-type Verified = VerifiedExchange & RecordedExchange
+type PastExchange = VerifiedExchange & RecordedExchange
 
 /**
  * Judges each exchange by the saved policy and by the edited one. Other work comes in between. Each back-test takes
@@ -102,7 +102,7 @@ async function judgePast(
   }
 }
 
-function toVerified(exchange: VerifiedExchange): Verified {
+function toVerified(exchange: VerifiedExchange): PastExchange {
   const record = exchange.recordedClaims as RecordedClaims | null
   return { ...exchange, tokenId: exchange.subjectTokenId, record }
 }
@@ -112,12 +112,12 @@ async function openHash({ config, orm }: Needs<'config' | 'orm'>, organizationId
   return createClaimHash(hex, organizationId)
 }
 
-type Counted = Omit<Response, 'policy_id' | 'policy_name' | 'issuer_url' | 'since' | 'archived'>
+type Counts = Omit<Response, 'policy_id' | 'policy_name' | 'issuer_url' | 'since' | 'archived'>
 type Tally = {
   exchanges: () => number
   noteMore: () => void
-  count: (exchange: Verified, before: Judgment, after: Judgment) => void
-  result: () => Promise<Counted>
+  count: (exchange: PastExchange, before: Judgment, after: Judgment) => void
+  result: () => Promise<Counts>
 }
 
 /** Counts judgments, and keeps the newest example of each kind. */
@@ -125,9 +125,9 @@ function createTally({ registry }: Needs<'registry'>): Tally {
   const sums = { exchanges: 0, accepted_before: 0, accepted_after: 0, gained: 0, lost: 0, not_judged: 0 }
   const examples = new Map<
     'gained' | 'lost' | 'not_judged',
-    { exchange: Verified; before: Judgment; after: Judgment }
+    { exchange: PastExchange; before: Judgment; after: Judgment }
   >()
-  const unknown = new Map<string, Unknown>()
+  const unknown = new Map<string, UnjudgedReason>()
   let isLimited = false
   const names = createRowNames(registry)
   return {
@@ -178,7 +178,7 @@ function outcomeOf(judgment: Judgment): string | null {
   return 'outcome' in judgment ? judgment.outcome : null
 }
 
-function noteUnknown(all: Map<string, Unknown>, judgment: Judgment): void {
+function noteUnknown(all: Map<string, UnjudgedReason>, judgment: Judgment): void {
   if ('outcome' in judgment) return
   const { unknown: because, claim } = judgment
   const name = JSON.stringify([because, claim])

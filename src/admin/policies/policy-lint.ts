@@ -15,16 +15,16 @@ import type { lintResponse } from '../operation/responses.ts'
 import { newPolicyColumns } from './policy-edit.ts'
 import type { lintInput } from './policy-input.ts'
 
-type Linted = typeof lintResponse.infer
-type FindingResponse = Linted['findings'][number]
+type LintResult = typeof lintResponse.infer
+type FindingResponse = LintResult['findings'][number]
 type Draft = NonNullable<(typeof lintInput.infer)['drafts']>[number]
-type Lintable = LintedPolicy & Pick<PolicyRow, 'conditionEnvironment' | 'lintExceptions'>
+type LintInput = LintedPolicy & Pick<PolicyRow, 'conditionEnvironment' | 'lintExceptions'>
 
 /** Of the claims that an error shows. */
 const exampleCharactersMax = 600
 
-type Row = Lintable & { issuerId: string }
-type Compared = Row & Pick<PolicyRow, 'enabled'>
+type Row = LintInput & { issuerId: string }
+type ComparisonInput = Row & Pick<PolicyRow, 'enabled'>
 
 /** The findings of a policy, blocking ones first, with the reason of each that is accepted. */
 export async function lintRow(context: Needs<'registry'>, row: Row): Promise<FindingResponse[]> {
@@ -32,14 +32,18 @@ export async function lintRow(context: Needs<'registry'>, row: Row): Promise<Fin
 }
 
 /** A token that only the new policy accepts, and one that only the old policy accepts, as far as one is found. */
-export function compareRows(context: Needs<'registry'>, before: Compared, after: Compared): Promise<Difference> {
+export function compareRows(
+  context: Needs<'registry'>,
+  before: ComparisonInput,
+  after: ComparisonInput,
+): Promise<Difference> {
   return compareSides([before, issuerOfRow(context, before)], [after, issuerOfRow(context, after)])
 }
 
 /** The same for policies whose issuers may not be saved. Other work comes in between. */
 export async function compareSides(
-  [before, issuerBefore]: [Compared, LintedIssuer],
-  [after, issuerAfter]: [Compared, LintedIssuer],
+  [before, issuerBefore]: [ComparisonInput, LintedIssuer],
+  [after, issuerAfter]: [ComparisonInput, LintedIssuer],
 ): Promise<Difference> {
   const { findAcceptedOnlyBy } = await import('../../federation/lint/difference.ts')
   const old = { policy: before, issuer: issuerBefore, isPaused: !before.enabled }
@@ -58,7 +62,7 @@ export function issuerOfRow({ registry }: Needs<'registry'>, { issuerId }: Row):
 }
 
 /** The findings of a policy whose issuer may not be saved. */
-export async function lintAgainst(policy: Lintable, issuer: LintedIssuer): Promise<FindingResponse[]> {
+export async function lintAgainst(policy: LintInput, issuer: LintedIssuer): Promise<FindingResponse[]> {
   // Most commands and every exchange run without the linter.
   const { lintPolicy } = await import('../../federation/lint/lint.ts')
   return lintPolicy(policy, issuer).map(({ rule, level, detail, witness, example }) => {
@@ -115,7 +119,7 @@ function shorten(text: string): string {
 export async function lintPolicies(
   context: Needs<'registry'>,
   { organization, policy, policies, drafts }: typeof lintInput.infer,
-): Promise<{ data: Linted[] }> {
+): Promise<{ data: LintResult[] }> {
   const { registry } = context
   const { id: organizationId } = findOrganization(registry, organization)
   if ([policy, policies, drafts].filter((each) => each !== undefined).length > 1)
@@ -124,7 +128,7 @@ export async function lintPolicies(
       'Send policy, policies or drafts, and only one of them: drafts are policies that are not saved',
     )
   const pace = createPace()
-  const data: Linted[] = []
+  const data: LintResult[] = []
   if (drafts !== undefined) {
     for (const draft of drafts) {
       data.push(await lintDraft(context, draft, organizationId))
@@ -143,7 +147,7 @@ export async function lintPolicies(
   return { data }
 }
 
-async function lintDraft(context: Needs<'registry'>, draft: Draft, organizationId: string): Promise<Linted> {
+async function lintDraft(context: Needs<'registry'>, draft: Draft, organizationId: string): Promise<LintResult> {
   const { condition = null, subject = null } = draft
   if (condition === null && subject === null)
     throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both')

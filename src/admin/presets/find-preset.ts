@@ -9,14 +9,14 @@ import type { Version } from '../../presets/versions.ts'
 import type { Needs } from '../operation/context.ts'
 import { findOrganization, notFound } from '../operation/references.ts'
 
-export type Within = { organization?: string; workspace?: string }
+export type WorkspaceInput = { organization?: string; workspace?: string }
 
 /** What reading a version needs. */
 export type VersionContext = Needs<'orm' | 'registry' | 'presets'>
 
 export async function findWorkspaceOf(
   { orm, registry }: Needs<'orm' | 'registry'>,
-  { organization, workspace = 'default' }: Within,
+  { organization, workspace = 'default' }: WorkspaceInput,
 ): Promise<Workspace> {
   const { id } = findOrganization(registry, organization)
   const found = await findWorkspace(orm, id, workspace)
@@ -24,10 +24,10 @@ export async function findWorkspaceOf(
   return found
 }
 
-type Named = Within & { preset: string; archived?: boolean | undefined }
+type PresetInput = WorkspaceInput & { preset: string; archived?: boolean | undefined }
 
 /** A preset as a whole. */
-export async function findPreset(context: Needs<'orm' | 'registry'>, input: Named): Promise<Preset> {
+export async function findPreset(context: Needs<'orm' | 'registry'>, input: PresetInput): Promise<Preset> {
   const { slug, version } = parsePresetReference(input.preset)
   if (version !== undefined)
     throw new Fault('invalid', `This applies to a whole preset: write ${slug} instead of ${slug}@${version}`)
@@ -37,7 +37,7 @@ export async function findPreset(context: Needs<'orm' | 'registry'>, input: Name
 /** `slug` is the designated version, `slug@3` the third. */
 export async function findVersion(
   context: VersionContext,
-  input: Named,
+  input: PresetInput,
 ): Promise<{ preset: Preset; version: Version }> {
   const { slug, version: number } = parsePresetReference(input.preset)
   const preset = await find(context, input, slug)
@@ -50,7 +50,7 @@ export async function findVersion(
   return { preset, version }
 }
 
-async function find(context: Needs<'orm' | 'registry'>, { archived, ...within }: Named, slug: string) {
+async function find(context: Needs<'orm' | 'registry'>, { archived, ...within }: PresetInput, slug: string) {
   const { id } = await findWorkspaceOf(context, within)
   const preset = context.registry.presetsOf.get(id)?.get(slug)
   if (preset === undefined) throw notFound('preset', slug)

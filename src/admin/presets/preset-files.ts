@@ -57,11 +57,11 @@ async function exportSome(context: Needs<'orm' | 'registry' | 'presets'>, input:
   return { data, ...(left.length > data.length ? { more_after: left[data.length - 1] } : {}) }
 }
 
-type Described = Partial<Pick<Preset, 'name' | 'description' | 'status' | 'managedBy'>>
-type Wanted = { slug: string; described: Described; content: PresetContent }
+type PresetDescription = Partial<Pick<Preset, 'name' | 'description' | 'status' | 'managedBy'>>
+type WantedPreset = { slug: string; described: PresetDescription; content: PresetContent }
 /** What an import changes of a preset: a new version if the content differs, and the other fields that differ. */
 export type PresetPlan = { before: Preset | undefined; after: Preset; version?: NewVersion; change: Partial<PresetRow> }
-type Imported = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
+type ImportResult = { slug: string; version: number; outcome: 'created' | 'changed' | 'unchanged' }
 
 /** Checks all presets, then commits them together unless it is a dry run. Presets that do not differ stay as they are. */
 async function importAll(context: ChangeContext & Needs<'presets'>, input: typeof importInput.infer) {
@@ -77,7 +77,7 @@ async function importAll(context: ChangeContext & Needs<'presets'>, input: typeo
   return { data: plans.map(showPlan) }
 }
 
-function readWanted(presets: (typeof importInput.infer)['presets']): Promise<Wanted[]> {
+function readWanted(presets: (typeof importInput.infer)['presets']): Promise<WantedPreset[]> {
   const slugs = new Set<string>()
   return mapInSlices(presets, ({ slug, content, ...described }) => {
     checkPresetSlug(slug)
@@ -92,7 +92,7 @@ function readWanted(presets: (typeof importInput.infer)['presets']): Promise<Wan
 export async function planPreset(
   { registry, presets, now }: Needs<'registry' | 'presets' | 'now'>,
   draft: { organizationId: string; workspaceId: string; creatorId: string },
-  { slug, described, content }: Wanted,
+  { slug, described, content }: WantedPreset,
 ): Promise<PresetPlan> {
   const before = registry.presetsOf.get(draft.workspaceId)?.get(slug)
   if (before?.status === 'archived')
@@ -135,7 +135,7 @@ function isChanged({ version, change }: PresetPlan): boolean {
   return version !== undefined || Object.keys(change).length > 0
 }
 
-function showPlan(plan: PresetPlan): Imported {
+function showPlan(plan: PresetPlan): ImportResult {
   const { slug, designatedVersion } = plan.after
   const outcome = plan.before === undefined ? 'created' : isChanged(plan) ? 'changed' : 'unchanged'
   return { slug, version: designatedVersion, outcome }

@@ -8,7 +8,7 @@ import type { archivedResponse } from '../operation/responses.ts'
 
 export type ArchivedFile = typeof archivedResponse.infer
 
-type Asked = {
+type ArchivedRange = {
   kind: ArchiveKind
   /** Milliseconds since 1970 UTC: includes `since`, excludes `until`. */
   since?: number | undefined
@@ -27,7 +27,7 @@ const filesMax = 100
  */
 export async function archivedOf(
   { orm }: Needs<'orm'>,
-  { isWhole, ...asked }: Asked,
+  { isWhole, ...asked }: ArchivedRange,
 ): Promise<{ archived?: ArchivedFile[] }> {
   if (!isWhole && asked.since === undefined) return {}
   const found = await listFilesHolding(orm, asked, filesMax)

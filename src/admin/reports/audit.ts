@@ -25,7 +25,7 @@ import { page, pageOf, traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
 import { showUsage } from './usage.ts'
 
-type Audited = typeof auditedResponse.infer
+type AuditResponse = typeof auditedResponse.infer
 
 const reasonShape = type('string')
   .narrow((text, context) => isReason(text) || context.mustBe('a reason from the audit log, such as audience_mismatch'))
@@ -106,10 +106,10 @@ async function showRequest(
       kind: 'exchange',
       ...(await showAudit(exchange, names)),
       recorded_claims: exchange.recordedClaims === null ? null : readRecordedClaims(exchange.recordedClaims),
-    } satisfies Audited
+    } satisfies AuditResponse
   const request = exchange === undefined ? await findUsage(orm, { requestId, at }) : undefined
   if (request !== undefined && isTheirs(request))
-    return { kind: 'inference', ...(await showUsage(request, names)) } satisfies Audited
+    return { kind: 'inference', ...(await showUsage(request, names)) } satisfies AuditResponse
   const hint = await hintAtArchive(context, at)
   throw new Fault('not_found', `There is no exchange or inference request with the request id ${request_id}`, {
     hint: hint || '; requests that were refused before they were forwarded are only in the log',

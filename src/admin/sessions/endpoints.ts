@@ -55,9 +55,9 @@ function endAsItself({ id, keyId }: Session['row'], context: SessionContext, req
 
 type Grant = { key: Key; readOnly: boolean; openedBy: string | null }
 
-type Signing = SessionContext & { page: Page; clientAddress: string | null }
+type SignInContext = SessionContext & { page: Page; clientAddress: string | null }
 
-function fromApiKey(text: string, context: Signing): Grant {
+function fromApiKey(text: string, context: SignInContext): Grant {
   const found = isApiKeyText(text) ? context.registry.keysByHash.get(hashApiKey(text)) : undefined
   // The value that a session compares later.
   const key = checkKey(found && context.registry.keys.get(found.id), context)
@@ -66,14 +66,14 @@ function fromApiKey(text: string, context: Signing): Grant {
   return { key, readOnly: false, openedBy: null }
 }
 
-async function fromLink(token: string, context: Signing): Promise<Grant> {
+async function fromLink(token: string, context: SignInContext): Promise<Grant> {
   const grant = await context.page.links.take(token)
   const key = checkKey(grant && context.registry.keys.get(grant.keyId), context)
   return { key, readOnly: grant?.readOnly ?? false, openedBy: grant?.openedBy ?? null }
 }
 
 /** Only the log says why. */
-function checkKey(key: Key | undefined, { page, clientAddress, now }: Signing): Key {
+function checkKey(key: Key | undefined, { page, clientAddress, now }: SignInContext): Key {
   const state = key === undefined || key.deletedAt !== null ? 'unknown' : keyStateOf(key, now())
   if (key !== undefined && state === 'enabled' && key.kind !== 'inference') return key
   const why = {

@@ -12,14 +12,14 @@ export async function isServed(socketPath: string | undefined): Promise<boolean>
   return socketPath !== undefined && (await post(socketPath, '/', '')) !== undefined
 }
 
-type Asking = { user?: LocalCaller; onProgress?: OnProgress | undefined }
+type CallOptions = { user?: LocalCaller; onProgress?: OnProgress | undefined }
 
 /** Undefined when no server listens there. */
 export async function askServer(
   socketPath: string | undefined,
   name: string,
   input: unknown,
-  { user, onProgress }: Asking = {},
+  { user, onProgress }: CallOptions = {},
 ): Promise<{ result: unknown } | undefined> {
   if (socketPath === undefined) return undefined
   const headers = { accept: progressMediaType, ...(user && toHeaders(user)) }
@@ -31,13 +31,13 @@ export async function askServer(
   return answered
 }
 
-type Posting = { headers?: Record<string, string>; onProgress?: OnProgress | undefined }
+type PostOptions = { headers?: Record<string, string>; onProgress?: OnProgress | undefined }
 
 function post(
   socketPath: string,
   path: string,
   body: string,
-  { headers: more, onProgress }: Posting = {},
+  { headers: more, onProgress }: PostOptions = {},
 ): Promise<{ result: unknown } | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { ...more, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }

@@ -32,7 +32,7 @@ export type Identity = typeof identityResponse.infer
 export type Issuer = typeof issuerResponse.infer
 export type Key = typeof keyResponse.infer
 /** What the doctor found. */
-export type Needed = (typeof findingsResponse.infer)['findings'][number]
+export type DoctorFinding = (typeof findingsResponse.infer)['findings'][number]
 export type Policy = typeof policyResponse.infer
 export type Preset = typeof presetResponse.infer
 export type PresetVersion = typeof versionResponse.infer

@@ -108,9 +108,9 @@ function estimate(ast: ASTNode, scope: Scope): Estimate {
   }
 }
 
-type Mapped<Nodes extends readonly ASTNode[]> = { [Index in keyof Nodes]: Estimate }
-function all<const Nodes extends readonly ASTNode[]>(nodes: Nodes, scope: Scope): Mapped<Nodes> {
-  return nodes.map((each) => estimate(each, scope)) as Mapped<Nodes>
+type Estimates<Nodes extends readonly ASTNode[]> = { [Index in keyof Nodes]: Estimate }
+function all<const Nodes extends readonly ASTNode[]>(nodes: Nodes, scope: Scope): Estimates<Nodes> {
+  return nodes.map((each) => estimate(each, scope)) as Estimates<Nodes>
 }
 
 const leaf = (bounds: Bounds): Estimate => ({ nanoseconds: node, canFail: false, bounds })

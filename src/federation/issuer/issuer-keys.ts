@@ -10,7 +10,7 @@ import type { Outbound } from './guarded-fetch.ts'
 import { type Issuer, sourceOf } from './issuer.ts'
 import { notFetched, refuseExpired } from './key-expiry.ts'
 import { type VerificationKey, writeKeySet } from './key-set.ts'
-import { isRefusalOf, pick, type Wanted } from './pick-key.ts'
+import { isRefusalOf, type KeyQuery, pick } from './pick-key.ts'
 import { type RestoredKeys, readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
 
 export type IssuerKeys = {
@@ -18,7 +18,7 @@ export type IssuerKeys = {
    * Returns the one key that matches the token's `kid` and algorithm. Fetches the key set if it is stale or lacks the
    * `kid`.
    */
-  find: (issuer: Issuer, token: Wanted) => Promise<VerificationKey | Refusal>
+  find: (issuer: Issuer, token: KeyQuery) => Promise<VerificationKey | Refusal>
   /**
    * Fetches the key set now and stores it.
    * @throws Fault `unavailable` with the cause
@@ -62,7 +62,7 @@ export type IssuerKeysOptions = {
  * only its admin replaces. Fetches are numbered as they start: `keys` are from fetch `keysFromFetch`. After `failures`
  * consecutive failures, no fetch starts before `retryAt`.
  */
-type Cached = RestoredKeys & {
+type CachedKeys = RestoredKeys & {
   failures: number
   failuresTotal: number
   retryAt: number
@@ -74,7 +74,7 @@ type Cached = RestoredKeys & {
 }
 
 /** The keys of all issuers, by immutable issuer value: an edit creates a new value and so an empty entry. */
-type KeyCache = IssuerKeysOptions & { entries: WeakMap<Issuer, Cached> }
+type KeyCache = IssuerKeysOptions & { entries: WeakMap<Issuer, CachedKeys> }
 
 export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   const cache: KeyCache = { ...options, entries: new WeakMap() }
@@ -88,7 +88,7 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 }
 
-async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<VerificationKey | Refusal> {
+async function findKey(cache: KeyCache, issuer: Issuer, token: KeyQuery): Promise<VerificationKey | Refusal> {
   const expired = refuseExpired(issuer, cache.now(), cache.graceMilliseconds)
   if (expired !== undefined) return expired
   const cached = entryOf(cache, issuer)
@@ -114,7 +114,7 @@ async function findKey(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<
   return found
 }
 
-function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached {
+function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): CachedKeys {
   const known = entries.get(issuer)
   if (known !== undefined) return known
   const never = Number.NEGATIVE_INFINITY
@@ -132,7 +132,7 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): Cached 
     fetching: undefined,
     spiffeSequence: undefined,
   }
-  const cached: Cached =
+  const cached: CachedKeys =
     issuer.jwks === null
       ? { ...empty, ...restoreKeys(issuer, { now, monotonic }) }
       : { ...empty, keys: readStoredKeys(issuer.jwks), freshUntil: Number.POSITIVE_INFINITY }
@@ -221,7 +221,7 @@ async function renew(cache: KeyCache, issuer: Issuer): Promise<boolean> {
 }
 
 /** Waits only briefly for a slow issuer if a usable key matches; the response serves later requests. */
-async function renewInTime(cache: KeyCache, issuer: Issuer, token: Wanted): Promise<void> {
+async function renewInTime(cache: KeyCache, issuer: Issuer, token: KeyQuery): Promise<void> {
   const { keys } = entryOf(cache, issuer)
   const renewal = renew(cache, issuer)
   const hasKey = isUsable(cache, issuer) && !isRefusalOf(pick(keys, token), 'kid_unknown')

@@ -3,7 +3,7 @@ import { Fault } from '../../fault.ts'
 import { type Refusal, refuse } from '../subject-token/refusal.ts'
 import type { Issuer } from './issuer.ts'
 
-type Expiring = Pick<Issuer, 'keysExpireAt' | 'keyBundle' | 'bundleSignerId' | 'jwks'>
+type ExpirySource = Pick<Issuer, 'keysExpireAt' | 'keyBundle' | 'bundleSignerId' | 'jwks'>
 
 /** Days before the keys of an issuer expire at which the log warns. */
 export const keysExpireWarningDays = [14, 7, 1] as const
@@ -12,7 +12,7 @@ export const keysExpireWarningDays = [14, 7, 1] as const
 export const emptyKeySet = '{"keys":[]}'
 
 /** Why the keys cannot be used at this time. `now` and `graceMilliseconds` are in milliseconds. */
-export function refuseExpired(issuer: Expiring, now: number, graceMilliseconds: number): Refusal | undefined {
+export function refuseExpired(issuer: ExpirySource, now: number, graceMilliseconds: number): Refusal | undefined {
   const { keysExpireAt, keyBundle, jwks } = issuer
   if (jwks === emptyKeySet) return refuse('bundle_missing')
   if (keysExpireAt === null || now < keysExpireAt + graceMilliseconds) return undefined
@@ -29,7 +29,7 @@ export function expiryWarningOf({ keysExpireAt }: Pick<Issuer, 'keysExpireAt'>, 
 }
 
 /** Why the keys of an issuer that has a bundle or a pasted set cannot be fetched. */
-export function notFetched({ keyBundle, bundleSignerId }: Expiring): Fault {
+export function notFetched({ keyBundle, bundleSignerId }: ExpirySource): Fault {
   if (keyBundle !== null || bundleSignerId !== null)
     return new Fault(
       'invalid',

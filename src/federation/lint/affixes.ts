@@ -5,16 +5,16 @@ import { claimOf, constantOf, type Expression, resolve, type Scope } from './con
 import { allOf, anyOf } from './paths.ts'
 
 /** A claim between two constant texts. */
-export type Affixed = { claim: ClaimName; before: string; after: string }
+export type AffixedClaim = { claim: ClaimName; before: string; after: string }
 
 /** A way in which the whole text can pass a test: the claim is a text, or begins or ends with it, or contains it. */
-type Way = [operator: TextOperator | 'is', text: string]
+type TextComparison = [operator: TextOperator | 'is', text: string]
 
 /** More ways are not followed. */
 const waysMax = 16
 
 /** Returns the parts of a joined text, or undefined if it is joined from anything else. */
-export function affixedOf(read: ASTNode, within: Scope): Affixed | undefined {
+export function affixedOf(read: ASTNode, within: Scope): AffixedClaim | undefined {
   const { node, scope } = resolve({ node: read, scope: within })
   if (node.op !== '+') {
     const claim = claimOf(node, scope)
@@ -31,7 +31,7 @@ export function affixedOf(read: ASTNode, within: Scope): Affixed | undefined {
 }
 
 /** What it asks of the claim that the whole text is `text`, or is not. */
-export function equalsAffixed({ claim, before, after }: Affixed, text: string, equal: boolean): Paths {
+export function equalsAffixed({ claim, before, after }: AffixedClaim, text: string, equal: boolean): Paths {
   const fits = text.length >= before.length + after.length && text.startsWith(before) && text.endsWith(after)
   return compare(claim, fits ? [['is', text.slice(before.length, text.length - after.length)]] : [], equal)
 }
@@ -91,7 +91,7 @@ function backwards(text: string): string {
 
 /** What it asks of the claim that the whole text passes a test, or does not. Undefined: there are too many ways. */
 export function testsAffixed(
-  affixed: Affixed,
+  affixed: AffixedClaim,
   operator: TextOperator,
   text: string,
   truth: boolean,
@@ -100,17 +100,17 @@ export function testsAffixed(
   return ways.length > waysMax ? undefined : compare(affixed.claim, ways, truth)
 }
 
-function waysTo({ before, after }: Affixed, operator: TextOperator, text: string): Way[] {
+function waysTo({ before, after }: AffixedClaim, operator: TextOperator, text: string): TextComparison[] {
   switch (operator) {
     case 'startsWith': {
       if (!text.startsWith(before)) return before.startsWith(text) ? [['startsWith', '']] : []
       const rest = text.slice(before.length)
-      return [['startsWith', rest], ...overlaps(after, rest).map((end): Way => ['is', rest.slice(0, -end)])]
+      return [['startsWith', rest], ...overlaps(after, rest).map((end): TextComparison => ['is', rest.slice(0, -end)])]
     }
     case 'endsWith': {
       if (!text.endsWith(after)) return after.endsWith(text) ? [['startsWith', '']] : []
       const rest = text.slice(0, text.length - after.length)
-      return [['endsWith', rest], ...underlaps(before, rest).map((start): Way => ['is', rest.slice(start)])]
+      return [['endsWith', rest], ...underlaps(before, rest).map((start): TextComparison => ['is', rest.slice(start)])]
     }
     case 'contains': {
       if (before.includes(text) || after.includes(text)) return [['startsWith', '']]
@@ -118,11 +118,11 @@ function waysTo({ before, after }: Affixed, operator: TextOperator, text: string
       const both = starts.flatMap((start) => ends.map((end) => [start, end] as const))
       return [
         ['contains', text],
-        ...starts.map((start): Way => ['startsWith', text.slice(start)]),
-        ...ends.map((end): Way => ['endsWith', text.slice(0, -end)]),
+        ...starts.map((start): TextComparison => ['startsWith', text.slice(start)]),
+        ...ends.map((end): TextComparison => ['endsWith', text.slice(0, -end)]),
         ...both
           .filter(([start, end]) => start + end <= text.length)
-          .map(([start, end]): Way => ['is', text.slice(start, text.length - end)]),
+          .map(([start, end]): TextComparison => ['is', text.slice(start, text.length - end)]),
       ]
     }
   }
@@ -142,7 +142,7 @@ function lengthsOf(affix: string, text: string): number[] {
   return Array.from({ length: Math.min(affix.length, text.length) }, (_, index) => index + 1)
 }
 
-function compare(claim: ClaimName, ways: readonly Way[], truth: boolean): Paths {
+function compare(claim: ClaimName, ways: readonly TextComparison[], truth: boolean): Paths {
   const isPresent = only({ kind: 'present', claim, negated: false })
   // Every text starts with nothing.
   if (ways.some(([operator, text]) => operator !== 'is' && text === '')) return truth ? isPresent : never

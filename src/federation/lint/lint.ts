@@ -39,14 +39,14 @@ export type Finding = {
 const examplesMax = 64
 const examplesPerRuleMax = 4
 
-type Lintable = LintedPolicy & Pick<Policy, 'conditionEnvironment'> & Partial<Pick<Policy, 'lintExceptions'>>
+type LintInput = LintedPolicy & Pick<Policy, 'conditionEnvironment'> & Partial<Pick<Policy, 'lintExceptions'>>
 
 /**
  * Returns the findings of a policy, blocking ones first. Every example was accepted by all checks of the policy, with
  * the compiled condition. What cannot be decided is `not-decided` or `not-proven-narrow`. If nobody has answered whether
  * strangers get tokens of the issuer, and the policy would be too wide if they did, that is `shared-unknown`.
  */
-export function lintPolicy(policy: Lintable, issuer: LintedIssuer): Finding[] {
+export function lintPolicy(policy: LintInput, issuer: LintedIssuer): Finding[] {
   const condition = conditionOf(policy as Policy)
   if (typeof condition === 'string') return [findingOf('dead', false, condition)]
   const read = { policy, issuer, condition, paths: pathsOfPolicy(policy, condition) }
@@ -92,7 +92,7 @@ function findingOf(rule: RuleName, shared: boolean, detail?: string): Finding {
   return { rule, level: levelOf(rule, shared), ...(detail === undefined ? {} : { detail }) }
 }
 
-type Linting = {
+type LintContext = {
   policy: LintedPolicy
   condition: Condition | undefined
   kind: IssuerKind
@@ -101,14 +101,14 @@ type Linting = {
 }
 
 /** A finding about who passes, with the claims to show first. */
-function passingOf(rule: RuleName, { condition, kind, shared }: Linting, witness: Witness, facts: Facts): Finding {
+function passingOf(rule: RuleName, { condition, kind, shared }: LintContext, witness: Witness, facts: Facts): Finding {
   const ids = kind.levels.flatMap(({ pins }) => pins.filter(({ immutable }) => immutable).map(({ claim }) => claim))
   const read = condition === undefined ? [] : claimsReadIn(condition)
   return { ...findingOf(rule, shared), witness, example: claimsToShow(witness, [...facts.keys(), ...read, ...ids]) }
 }
 
 /** Who passes: by rule, the candidates to which it applies, and the first of them with an example that passes. */
-function findPassing(linting: Linting, candidates: Candidate[]): Finding[] {
+function findPassing(linting: LintContext, candidates: Candidate[]): Finding[] {
   const { policy, kind, stranger, shared } = linting
   const findings: Finding[] = []
   const isVacuous = isAccepted(policy, stranger)
@@ -140,7 +140,7 @@ function findPassing(linting: Linting, candidates: Candidate[]): Finding[] {
 }
 
 /** A search that begins when it is used. Without levels, the linter does not know what a stranger can choose. */
-function createStrangerSearch({ policy, condition, kind, stranger }: Linting) {
+function createStrangerSearch({ policy, condition, kind, stranger }: LintContext) {
   let search: ReturnType<typeof createSearch> | undefined
   return ({ facts }: Candidate): Witness | undefined => {
     if (kind.levels.length === 0) return undefined

@@ -36,7 +36,7 @@ type Judge = {
   rate: (claims: Witness) => number
   isSpent: () => boolean
 }
-type Rated = { claims: Witness; rate: number }
+type RatedWitness = { claims: Witness; rate: number }
 
 /** Returns a search for a token that satisfies the facts as far as possible, and the whole policy. */
 export function createSearch(
@@ -79,8 +79,8 @@ function resultOf(evaluate: () => unknown): unknown {
 }
 
 /** The same stranger under other names. Returns the one that satisfies the most. */
-function bestProfile(facts: Facts, kind: IssuerKind, { profiles }: Guesses, judge: Judge): Rated {
-  let best: Rated = { claims: {}, rate: -Infinity }
+function bestProfile(facts: Facts, kind: IssuerKind, { profiles }: Guesses, judge: Judge): RatedWitness {
+  let best: RatedWitness = { claims: {}, rate: -Infinity }
   for (const profile of profiles) {
     if (judge.isSpent() || best.rate === Infinity) break
     const claims = buildWitness(kind, profile, facts)
@@ -92,13 +92,13 @@ function bestProfile(facts: Facts, kind: IssuerKind, { profiles }: Guesses, judg
 
 /** Changes one claim at a time as long as more of the condition becomes true. */
 function climb(
-  start: Rated,
+  start: RatedWitness,
   claims: readonly ClaimName[],
   kind: IssuerKind,
   { valuesFor }: Guesses,
   judge: Judge,
   fixed: Set<ClaimName>,
-): Rated {
+): RatedWitness {
   let best = start
   for (let round = 0; round < roundsMax; round++)
     for (const claim of claims)

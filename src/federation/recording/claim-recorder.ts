@@ -11,7 +11,7 @@ import type { Policy } from '../policy.ts'
 import type { ClaimHash } from './claim-hash.ts'
 import { openClaims, recordClaims } from './recorded-claims.ts'
 
-type Needs = {
+type Dependencies = {
   registry: { policies: PackedMap<Policy>; onPolicyLoaded: ((policy: Policy) => void)[] }
   hashFor: (organizationId: string) => ClaimHash
 }
@@ -22,7 +22,7 @@ const kept = new Set(['sub', '__proto__', ...openClaims])
 /** More would take an exchange longer than the rest of it. */
 const namesMax = 256
 
-export function createClaimRecorder({ registry, hashFor }: Needs): ClaimRecorder {
+export function createClaimRecorder({ registry, hashFor }: Dependencies): ClaimRecorder {
   const readNames = createReadNames(registry)
   const hashes = new Map<string, ClaimHash>()
   const ofKind = new WeakMap<Issuer, readonly string[]>()
@@ -75,7 +75,7 @@ type ReadNames = {
 }
 
 /** By issuer, the claims that its policies read. Names are added and stay until the process ends. */
-function createReadNames({ policies, onPolicyLoaded }: Needs['registry']): ReadNames {
+function createReadNames({ policies, onPolicyLoaded }: Dependencies['registry']): ReadNames {
   const byIssuer = new Map<string, Set<string>>()
   const noted = new WeakSet<Policy>()
   const ofIssuer = (id: string): Set<string> => {

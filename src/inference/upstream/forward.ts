@@ -17,7 +17,7 @@ export type UpstreamContext = {
   fetch: Fetch
 }
 
-export type Forwarded = {
+export type UpstreamResponse = {
   upstream: Upstream
   response: Response
   headers: Headers
@@ -27,7 +27,7 @@ export type Forwarded = {
   whenClientLeaves: (act: () => void) => void
 }
 
-export type Outgoing = {
+export type OutgoingRequest = {
   path: string
   body: Uint8Array<ArrayBuffer> | undefined
   requestId: string
@@ -44,10 +44,10 @@ export type Outgoing = {
  */
 export async function forward(
   request: Request,
-  outgoing: Outgoing,
+  outgoing: OutgoingRequest,
   upstream: Upstream,
   context: UpstreamContext,
-): Promise<Forwarded> {
+): Promise<UpstreamResponse> {
   const { path, body, firstByteMilliseconds = upstream.firstByteSeconds * 1_000 } = outgoing
   const controller = new AbortController()
   const abort = () => controller.abort()
@@ -115,7 +115,7 @@ function forwardedQuery(url: string): string {
 
 async function headersFor(
   request: Request,
-  { body, requestId, sessionId }: Outgoing,
+  { body, requestId, sessionId }: OutgoingRequest,
   upstream: Upstream,
   { via, credentials }: UpstreamContext,
 ): Promise<Record<string, string>> {

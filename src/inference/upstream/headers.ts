@@ -60,11 +60,11 @@ const refusals: [reason: string, names: RegExp][] = [
   ['Latchkey sets it', /^(?:x-request-id|content-type)$/],
 ]
 
-export type Doing = 'forwarded' | 'returned'
-export type IsReturned = (name: string) => boolean
+export type HeaderDirection = 'forwarded' | 'returned'
+export type HeaderFilter = (name: string) => boolean
 
 /** Why a header cannot be added to those that are forwarded or returned; undefined when it can. */
-export function headerProblem(name: string, doing: Doing): string | undefined {
+export function headerProblem(name: string, doing: HeaderDirection): string | undefined {
   const quoted = JSON.stringify(name)
   if (!/^[\w-]+$/.test(name) || name.length > headerNameCharactersMax)
     return `${quoted} is not a header name: use 1 to ${headerNameCharactersMax} letters, digits, hyphens or underscores`
@@ -82,7 +82,7 @@ export function compileForwardedHeaders(more: readonly string[]): readonly strin
 }
 
 /** Whether a header of an upstream, by its name in lower case, is returned to the caller. */
-export function compileReturnedHeaders(more: readonly string[]): IsReturned {
+export function compileReturnedHeaders(more: readonly string[]): HeaderFilter {
   const names = new Set([...returnedNames, ...passable(more, 'returned')])
   return (name) => names.has(name) || returnedPrefixes.some((prefix) => name.startsWith(prefix))
 }
@@ -90,7 +90,7 @@ export function compileReturnedHeaders(more: readonly string[]): IsReturned {
 const isNeededByCallers = compileReturnedHeaders([])
 
 /** The names that may pass by the current rules, which can be stricter than when the list was saved. */
-function passable(names: readonly string[], doing: Doing): string[] {
+function passable(names: readonly string[], doing: HeaderDirection): string[] {
   return names.filter((name) => headerProblem(name, doing) === undefined).map((name) => name.toLowerCase())
 }
 
@@ -106,7 +106,7 @@ export function selectForwarded(from: Headers, names: readonly string[]): Record
 }
 
 /** The headers to return, without the credentials that the upstream got. */
-export function selectReturned(from: Headers, isReturned: IsReturned, credentials: readonly string[]): Headers {
+export function selectReturned(from: Headers, isReturned: HeaderFilter, credentials: readonly string[]): Headers {
   const ofConnection = namedByConnection(from)
   const headers = new Headers()
   from.forEach((value, name) => {

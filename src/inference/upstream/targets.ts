@@ -3,7 +3,7 @@ import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../../limits.ts'
 import { compilePatterns, type Patterns } from '../../values/pattern.ts'
-import { compileForwardedHeaders, compileReturnedHeaders, type IsReturned } from './headers.ts'
+import { compileForwardedHeaders, compileReturnedHeaders, type HeaderFilter } from './headers.ts'
 
 /** An upstream as the registry holds it. */
 export type Upstream = Readonly<UpstreamRow> & {
@@ -11,7 +11,7 @@ export type Upstream = Readonly<UpstreamRow> & {
   /** Names of the headers to forward to it, in lower case. */
   readonly forwardedHeaders: readonly string[]
   /** Which of its headers are returned to callers. */
-  readonly isReturned: IsReturned
+  readonly isReturned: HeaderFilter
 }
 
 /** What routing reads from the registry: the upstreams in use, in the order in which they are tried. */

@@ -1,5 +1,5 @@
 // Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Three requests for data.
-/** @import { ExchangeCounts, Needed, UsageReport } from '../../admin/transport/response-types.ts' */
+/** @import { ExchangeCounts, DoctorFinding, UsageReport } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'
@@ -32,7 +32,7 @@ export function daysBetween({ since, until }) {
 
 /** @type {View} */
 export const view = (page) => {
-  /** @type {{ findings?: Needed[], counts?: ExchangeCounts, usage?: UsageReport }} */
+  /** @type {{ findings?: DoctorFinding[], counts?: ExchangeCounts, usage?: UsageReport }} */
   const shown = {}
   // Each part appears when it arrives, and rests as long as it is good for.
   page.poll(async () => {
@@ -98,7 +98,7 @@ function tile(name, value, span) {
   return html`<div><dt>${name}</dt><dd>${value ?? '…'}</dd><dd class="muted small">in the last ${span}</dd></div>`
 }
 
-/** Where the page has what a finding is about. @param {Needed} finding */
+/** Where the page has what a finding is about. @param {DoctorFinding} finding */
 function placeOf({ area, names }) {
   const place = area === 'budgets' ? 'keys' : area
   return !['keys', 'policies', 'issuers', 'upstreams'].includes(place)
@@ -106,7 +106,7 @@ function placeOf({ area, names }) {
     : html`. Here: <a href=${href([place], names.length === 1 ? { search: names[0] ?? '' } : {})}>${place === 'upstreams' ? 'servers' : place}</a>`
 }
 
-/** @param {Needed[]} findings */
+/** @param {DoctorFinding[]} findings */
 function attention(findings) {
   if (findings.length === 0) return html`<p>${badge('ok', 'all fine')} Nothing needs attention.</p>`
   return html`<ul class="plain">

@@ -121,10 +121,10 @@ export function record(member: Check, bounds: { pairsMax?: number; keyMax?: numb
 }
 
 /** `otherwise`: the shape of variants that are not listed. `absent`: the variant that is meant where the member is absent. */
-export type Unnamed = { otherwise?: Shape; absent?: string }
+export type OtherFields = { otherwise?: Shape; absent?: string }
 
 /** Objects distinguished by one member, as plugins by `id` and tools by `type`. */
-export function variants(by: string, shapes: Record<string, Shape>, unnamed: Unnamed = {}): Check {
+export function variants(by: string, shapes: Record<string, Shape>, unnamed: OtherFields = {}): Check {
   const checks = new Map(Object.entries(shapes).map(([name, shape]) => [name, object(shape)]))
   const known = oneOf(...checks.keys())
   const other = unnamed.otherwise === undefined ? undefined : object(unnamed.otherwise)

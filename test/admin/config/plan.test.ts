@@ -1,10 +1,10 @@
 // What a document would change, decided without a database: by name, by owner and field by field.
 import { expect, test } from 'bun:test'
-import { type Change, fingerprintOf, planCollection, type Saved } from '../../../src/admin/config/plan.ts'
+import { type Change, fingerprintOf, planCollection, type SavedEntry } from '../../../src/admin/config/plan.ts'
 import { entryOf } from '../../../src/admin/kinds/fields.ts'
 import { policyFields } from '../../../src/admin/kinds/policy.ts'
 
-const saved = (name: string, managedBy: string | null, entry: object = {}): Saved => ({
+const saved = (name: string, managedBy: string | null, entry: object = {}): SavedEntry => ({
   name,
   id: `id of ${name}`,
   managedBy,

@@ -3,12 +3,12 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { InValue, LibsqlError } from '@libsql/client'
 import Libsql from 'libsql'
-import { type Connected, connect } from '../../../db/file/connection.ts'
+import { type ConnectedClient, connect } from '../../../db/file/connection.ts'
 import { temporaryFolder } from '../../support/latchkey.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
 let path: string
-let client: Connected
+let client: ConnectedClient
 
 beforeEach(async () => {
   folder = temporaryFolder()
