@@ -1,6 +1,6 @@
 // The in-memory copy of what requests look up: organizations, keys, issuers, policies, upstreams and presets as
-// immutable values. It matches the database after every acknowledged change: it is loaded at startup, and only
-// admin/commit.ts changes it.
+// immutable values. It matches the database after every acknowledged change: it is loaded at startup, and
+// what commits a change, or notices one of another node, replaces what changed.
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/file/open.ts'
