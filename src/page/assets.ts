@@ -13,20 +13,24 @@ import { squeezedCss, withoutComments } from './asset-text.ts'
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
+import controlJs from './assets/control.js' with { type: 'text' }
 import csvJs from './assets/csv.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
 import draftsJs from './assets/drafts.js' with { type: 'text' }
 import editJs from './assets/edit.js' with { type: 'text' }
 import exchangesJs from './assets/exchanges.js' with { type: 'text' }
+import fieldsJs from './assets/fields.js' with { type: 'text' }
 import findingsJs from './assets/findings.js' with { type: 'text' }
 import formJs from './assets/form.js' with { type: 'text' }
 import frameJs from './assets/frame.js' with { type: 'text' }
 import iconSvg from './assets/icon.svg' with { type: 'text' }
 import iconsJs from './assets/icons.js' with { type: 'text' }
 import indexHtml from './assets/index.html' with { type: 'text' }
+import issuerFieldsJs from './assets/issuer-fields.js' with { type: 'text' }
 import issuerFormJs from './assets/issuer-form.js' with { type: 'text' }
 import issuersJs from './assets/issuers.js' with { type: 'text' }
+import keyFieldsJs from './assets/key-fields.js' with { type: 'text' }
 import keyFormJs from './assets/key-form.js' with { type: 'text' }
 import keysJs from './assets/keys.js' with { type: 'text' }
 import mainJs from './assets/main.js' with { type: 'text' }
@@ -90,6 +94,10 @@ const ours = {
   'platforms.js': platformsJs,
   'policies.js': policiesJs,
   'policy-draft.js': policyDraftJs,
+  'control.js': controlJs,
+  'fields.js': fieldsJs,
+  'issuer-fields.js': issuerFieldsJs,
+  'key-fields.js': keyFieldsJs,
   'policy-fields.js': policyFieldsJs,
   'policy-form.js': policyFormJs,
   'recipes.js': recipesJs,

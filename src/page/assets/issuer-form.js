@@ -1,14 +1,17 @@
 // The form that adds or changes an issuer. While somebody types its address, the server fetches its keys and shows them.
 /** @import { Issuer, Verification } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
+/** @import { IssuerValues } from './issuer-fields.js' */
 import { asProblem, segment, send } from './client.js'
-import { begin, createEdit, numberField, openEdit, saveEdit, trouble } from './edit.js'
+import { control } from './control.js'
+import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { heldIn, numbersIn, sentFrom } from './fields.js'
 import { forgetFindings } from './findings.js'
 import { choice, debounce, form } from './form.js'
+import { issuerFieldList, issuerFields } from './issuer-fields.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { numberOf } from './number.js'
-import { badge, callout, count, empty, heading, json, loading, mono, problem, readOnly, stored } from './parts.js'
+import { badge, callout, count, empty, heading, loading, mono, problem, readOnly, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
@@ -17,18 +20,7 @@ export const issuersPath = '/workload-identity/issuers'
 export const sources = { discovery: 'Discovery', jwks_url: 'JWKS URL', jwks: 'Pasted key set' }
 const known = { github: 'token.actions.githubusercontent.com', gitlab: 'gitlab.com' }
 const tested = ['issuer_url', 'source', 'jwks_url', 'jwks', 'ca_pem']
-const blank = {
-  name: '',
-  issuer_url: '',
-  source: 'discovery',
-  jwks_url: '',
-  jwks: '',
-  ca_pem: '',
-  clock_skew_seconds: '',
-  max_token_age_seconds: '',
-  keys_stale_seconds: '',
-  shared: '',
-}
+const blank = heldIn(issuerFields, undefined)
 /** By what the field holds. */
 export const sharedAnswers = { '': 'Not answered', false: 'No', true: 'Yes' }
 
@@ -37,15 +29,14 @@ export const sharedAnswers = { '': 'Not answered', false: 'No', true: 'Yes' }
 /** @param {Page} page @param {string} [id] none for a new issuer */
 function createIssuerEdit(page, id) {
   const testSoon = debounce(() => test(edited), 600)
-  const [whole, needed] = [{ isWhole: true }, { isWhole: true, isRequired: id !== undefined }]
   const edit = createEdit(page, {
     what: 'issuer',
     path: issuersPath,
     ...(id === undefined ? {} : { self: `${issuersPath}/${segment(id)}` }),
     blank,
-    valuesOf,
+    valuesOf: (issuer) => heldIn(issuerFields, issuer),
     bodyOf: (values) => bodyOf(values, id === undefined),
-    numbers: { clock_skew_seconds: needed, max_token_age_seconds: whole, keys_stale_seconds: needed },
+    numbers: numbersIn(issuerFields, id === undefined),
     onChange: (name) => {
       // An answer is about one issuer URL.
       if (name === 'issuer_url') edited.draft.values.shared = ''
@@ -63,35 +54,14 @@ function createIssuerEdit(page, id) {
   return edited
 }
 
-/** What the fields hold. @param {Record<string, unknown>} issuer */
-function valuesOf(issuer) {
-  const text = (/** @type {unknown} */ value) => (typeof value === 'object' ? json(value) : String(value))
-  const values = Object.keys(blank).map((name) => [name, issuer[name] == null ? '' : text(issuer[name])])
-  return { ...blank, ...Object.fromEntries(values), source: String(issuer.key_source) }
-}
-
 /** @param {IssuerEdit} edited */
 const openIssuer = (edited) => (edited.isNew ? begin(edited, blank) : openEdit(edited))
 
-/** As the API takes it. A new issuer is found by discovery where nothing else is said. @param {typeof blank} values @param {boolean} isNew */
+/** As the API takes it. A new issuer is found by discovery where nothing else is said. @param {IssuerValues} values @param {boolean} isNew */
 function bodyOf(values, isNew) {
-  const { name, issuer_url, source, jwks_url, jwks, ca_pem, shared } = values
-  const keys =
-    source === 'jwks_url'
-      ? { jwks_url }
-      : source === 'jwks'
-        ? { jwks: parseKeySet(jwks) }
-        : { discovery: isNew ? null : true }
-  return {
-    name,
-    issuer_url,
-    ...keys,
-    ca_pem: ca_pem.trim() === '' ? null : ca_pem,
-    shared: shared === '' ? null : shared === 'true',
-    clock_skew_seconds: numberOf(values.clock_skew_seconds),
-    max_token_age_seconds: numberOf(values.max_token_age_seconds),
-    keys_stale_seconds: numberOf(values.keys_stale_seconds),
-  }
+  const { source, jwks_url, jwks: _text, ...body } = sentFrom(issuerFields, values)
+  if (source === 'jwks_url') return { ...body, jwks_url }
+  return { ...body, ...(source === 'jwks' ? { jwks: parseKeySet(values.jwks) } : { discovery: isNew ? null : true }) }
 }
 
 /** @param {string} text */
@@ -172,8 +142,6 @@ function fields(edited) {
     values.name ||= name
     draft.set('issuer_url')(`https:/${'/'}${host}`)
   }
-  const number = (/** @type {keyof typeof blank} */ name, /** @type {string} */ label, /** @type {string} */ help) =>
-    numberField(edited, name, label, { required: false, help })
   return html`${id === undefined ? html`<div class="actions">Fill in for ${Object.entries(known).map(([name, host]) => html`<button type="button" @click=${() => take(name, host)}>${name === 'github' ? 'GitHub Actions' : 'GitLab.com'}</button>`)}</div>` : nothing}
     ${field('name', 'Name', { help: 'A label for lists and commands' })}
     ${field('issuer_url', 'Issuer URL', { type: 'url', mono: true, help: html`The claim <code>iss</code> of the tokens, character for character` })}
@@ -185,9 +153,7 @@ function fields(edited) {
     <details><summary>More: private CA, clock, longest token</summary><div class="form">
       ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}
       <div class="fields">
-        ${number('clock_skew_seconds', 'Clock skew in seconds', 'How far its clock may run ahead')}
-        ${number('max_token_age_seconds', 'Longest token in seconds', 'From iat to exp')}
-        ${number('keys_stale_seconds', 'Keep keys for seconds', 'While the issuer is down')}
+        ${issuerFieldList.filter(([, { place }]) => place === 'more').map((each) => control(edited, each))}
       </div>
     </div></details>`
 }

@@ -3,6 +3,7 @@
 /** @import { Content, Page, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
+import { issuerFieldList } from './issuer-fields.js'
 import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } from './issuer-form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -142,6 +143,22 @@ async function confirmDelete(id) {
   return confirm({ title: 'Delete this issuer?', body, action: 'Delete issuer', isDanger: true })
 }
 
+/** Whole hours, or seconds. @param {unknown} seconds */
+function duration(seconds) {
+  if (typeof seconds !== 'number') return undefined
+  const hours = seconds / 3_600
+  return seconds > 0 && Number.isInteger(hours)
+    ? `${count(hours)} ${hours === 1 ? 'hour' : 'hours'}`
+    : `${count(seconds)} s`
+}
+
+/** What the table of fields shows as a duration. @param {Record<string, unknown>} issuer @returns {[string, string][]} */
+function durationsOf(issuer) {
+  return issuerFieldList.flatMap(([name, { fact, none = '' }]) =>
+    fact ? [[fact, duration(issuer[name]) ?? none]] : [],
+  )
+}
+
 /** @param {Issuer} issuer */
 function issuerFacts(issuer) {
   return facts([
@@ -153,11 +170,9 @@ function issuerFacts(issuer) {
         ? 'pasted'
         : html`${ago(issuer.keys_fetched_at)}${issuer.keys_fresh_until === null ? nothing : html`; fetched again after ${at(issuer.keys_fresh_until)}, or when a token names an unknown key`}`,
     ],
-    ['Usable while it is down', `${count(issuer.keys_stale_seconds / 3_600)} hours`],
     ['Keys expire', expiry(issuer.keys_expire_at)],
     ['CA expires', expiry(issuer.ca_expires_at)],
-    ['Clock skew', `${issuer.clock_skew_seconds} s`],
-    ['Longest token', issuer.max_token_age_seconds === null ? 'no limit' : `${count(issuer.max_token_age_seconds)} s`],
+    ...durationsOf(issuer),
     ['Strangers get its tokens', sharedAnswers[issuer.shared === null ? '' : issuer.shared ? 'true' : 'false']],
     ['Last used', ago(issuer.last_used_at)],
   ])

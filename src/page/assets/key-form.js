@@ -1,101 +1,41 @@
 // The form that creates or changes a key. The secret of a new key is shown once.
 /** @import { Key } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
+/** @import { KeyValues } from './key-fields.js' */
 import { segment } from './client.js'
+import { control } from './control.js'
 import { openDialog } from './dialog.js'
-import { begin, createEdit, numberField, openEdit, saveEdit, trouble } from './edit.js'
+import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { heldIn, numbersIn, sentFrom } from './fields.js'
 import { form } from './form.js'
+import { keyFieldList, keyFields } from './key-fields.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { numberOf, numberText } from './number.js'
 import { code, loading, readOnly } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/keys'
 
-/** What was typed as the API takes it; an empty field removes a limit. @param {Record<string, string>} values */
+/** What was typed as the API takes it; an empty field removes a limit. @param {KeyValues} values */
 function bodyOf(values) {
-  const of = (/** @type {string} */ name) => (values[name] ?? '').trim()
-  const number = (/** @type {string} */ name) => numberOf(of(name))
-  const lines = (/** @type {string} */ name) => {
-    const found = of(name)
-      .split('\n')
-      .map((line) => line.trim())
-      .filter(Boolean)
-    return found.length === 0 ? null : found
-  }
-  const own = {
-    name: of('name'),
-    expires_at: of('expires_at') === '' ? null : new Date(of('expires_at')).toISOString(),
-  }
-  if (values.kind !== 'inference') return own
-  return {
-    ...own,
-    limit: number('limit'),
-    limit_reset: of('limit') === '' || of('limit_reset') === '' ? null : of('limit_reset'),
-    requests_per_minute: number('requests_per_minute'),
-    tokens_per_minute: number('tokens_per_minute'),
-    allowed_models: lines('allowed_models'),
-    allowed_presets: lines('allowed_presets'),
-    labels: pairs(lines('labels')),
-    attribute_from_header: of('attribute_from_header') || null,
-  }
+  const { kind, name, expires_at, ...limits } = sentFrom(keyFields, values)
+  if (kind !== 'inference') return { name, expires_at }
+  return { name, expires_at, ...limits, limit_reset: limits.limit === null ? null : limits.limit_reset }
 }
 
-/** Lines of name=value. @param {string[] | null} lines */
-function pairs(lines) {
-  if (lines === null) return null
-  return Object.fromEntries(
-    lines.map((line) => [line.split('=')[0]?.trim(), line.split('=').slice(1).join('=').trim()]),
-  )
-}
-
-/** @param {Partial<Key>} key */
-function valuesOf({
-  kind = 'inference',
-  name = '',
-  limit,
-  limit_reset: reset,
-  requests_per_minute: requests,
-  tokens_per_minute: tokens,
-  allowed_models: models,
-  allowed_presets: presets,
-  labels,
-  attribute_from_header: header,
-  expires_at: expires,
-}) {
-  const local = expires
-    ? new Date(Date.parse(expires) - new Date(expires).getTimezoneOffset() * 60_000).toISOString()
-    : ''
-  return {
-    kind: String(kind),
-    name,
-    limit: numberText(limit),
-    limit_reset: reset ?? '',
-    requests_per_minute: numberText(requests),
-    tokens_per_minute: numberText(tokens),
-    allowed_models: (models ?? []).join('\n'),
-    allowed_presets: (presets ?? []).join('\n'),
-    labels: Object.entries(labels ?? {})
-      .map((pair) => pair.join('='))
-      .join('\n'),
-    attribute_from_header: header ?? '',
-    expires_at: local.slice(0, 16),
-  }
-}
-
-const whole = { isWhole: true }
+/** @param {Partial<Key> | undefined} [key] */
+const valuesOf = (key) => heldIn(keyFields, key)
 
 /** @param {Page} page @param {string} [hash] none for a new key */
 function createKeyEdit(page, hash) {
   const self = hash === undefined ? {} : { self: `${path}/${segment(hash)}` }
-  const numbers = { limit: {}, requests_per_minute: whole, tokens_per_minute: whole }
-  return createEdit(page, { what: 'key', path, ...self, blank: valuesOf({}), valuesOf, bodyOf, numbers })
+  const numbers = numbersIn(keyFields)
+  return createEdit(page, { what: 'key', path, ...self, blank: valuesOf(), valuesOf, bodyOf, numbers })
 }
 /** @typedef {ReturnType<typeof createKeyEdit>} Edited */
 
 /** @param {Edited} edited */
-const open = async (edited) => (edited.isNew ? begin(edited, valuesOf({})) : openEdit(edited))
+const open = async (edited) => (edited.isNew ? begin(edited, valuesOf()) : openEdit(edited))
 
 /** @param {Edited} edited @param {string} [hash] */
 const save = (edited, hash) =>
@@ -141,29 +81,8 @@ export function keyForm(page, hash) {
 
 /** @param {Edited} edited */
 function limits(edited) {
-  const { draft } = edited
-  const optional = { required: false }
-  const lines = { required: false, rows: 3, mono: true, help: 'One per line; * stands for any text. Empty allows all.' }
-  return html`<div class="fields">
-      ${numberField(edited, 'limit', 'Budget in US dollars', { ...optional, help: 'Such as 1250.50' })}
-      ${draft.field('limit_reset', 'Budget resets', {
-        options: [
-          ['', 'never'],
-          ['daily', 'every day'],
-          ['weekly', 'every week'],
-          ['monthly', 'every month'],
-        ],
-        help: 'In UTC; weeks start on Monday',
-      })}
-    </div>
-    <div class="fields">
-      ${numberField(edited, 'requests_per_minute', 'Requests a minute', optional)} ${numberField(edited, 'tokens_per_minute', 'Tokens a minute', optional)}
-    </div>
-    <div class="fields">${draft.field('allowed_models', 'Allowed models', lines)} ${draft.field('allowed_presets', 'Allowed presets', lines)}</div>
-    <div class="fields">
-      ${draft.field('labels', 'Labels', { required: false, rows: 2, mono: true, help: 'name=value, one per line. Reports and budgets group keys by them.' })}
-      ${draft.field('attribute_from_header', 'Attribution from header', { required: false, mono: true, help: 'Such as x-user. Only for a front end that sets it for each user' })}
-    </div>`
+  const fields = keyFieldList.filter(([, { place }]) => place === 'limits')
+  return html`<div class="fields">${fields.map((each) => control(edited, each))}</div>`
 }
 
 /** @param {string} text of a new key */

@@ -5,17 +5,17 @@
 /** @import { PolicyValues } from './policy-fields.js' */
 import { asProblem, get, segment, send } from './client.js'
 import { begin, createEdit, saveEdit } from './edit.js'
+import { numbersIn } from './fields.js'
 import { forgetFindings, isBlocking } from './findings.js'
 import { debounce } from './form.js'
 import { notify } from './notice.js'
 import { guessPlatform, platforms } from './platforms.js'
-import { heldOf, policyFieldList, sentOf } from './policy-fields.js'
+import { heldOf, policyFieldList, policyFields, sentOf } from './policy-fields.js'
 import { go } from './router.js'
 
 const path = '/workload-identity/policies'
 /** What a past exchange is judged by. @type {ReadonlySet<string>} */
 const judged = new Set(policyFieldList.flatMap(([name, { isJudged }]) => (isJudged ? [name] : [])))
-const numbers = policyFieldList.filter(([, { form }]) => form === 'number')
 /** Longer lists are typed instead of chosen. */
 export const listMax = 100
 
@@ -49,7 +49,7 @@ export function createPolicyDraft(page, id) {
     blank: valuesOf(undefined),
     valuesOf,
     bodyOf: sentOf,
-    numbers: Object.fromEntries(numbers.map(([name]) => [name, { isWhole: true, isRequired: true }])),
+    numbers: numbersIn(policyFields, id === undefined),
     onChange: (name) => {
       if (name === 'issuer') choosePlatform(edited.draft.values, edited)
       checkSoon()

@@ -1,21 +1,10 @@
 // The fields of a policy on the page: what the form holds of each, and those that it shows from here with their labels. What the API takes is
 // in admin/kinds/policy.ts; a test compares the two.
 /** @import { Policy } from '../../admin/transport/response-types.ts' */
-import { numberOf, numberText } from './number.js'
+/** @import { FormField, ValuesOf } from './fields.js' */
+import { heldIn, sentFrom } from './fields.js'
 
-/**
- * `of`: its name in a response. `isJudged`: past exchanges are judged by it. `place`: where the form shows it by its label and help.
- * `common`: what a new policy has.
- * @typedef {object} PolicyField
- * @property {keyof Held} form
- * @property {string} [of]
- * @property {true} [isJudged]
- * @property {'who' | 'more'} [place]
- * @property {true} [isFact] the page of a policy shows it where it is set
- * @property {string} [label]
- * @property {string} [help]
- * @property {unknown} [common]
- */
+/** `isJudged`: past exchanges are judged by it. `isFact`: the page of a policy shows it where it is set. @typedef {FormField & { isJudged?: true, isFact?: true }} PolicyField */
 export const policyFields = /** @type {const} */ ({
   name: { form: 'name' },
   description: { form: 'text', place: 'who', isFact: true, label: 'Description', help: 'What the policy is for' },
@@ -42,6 +31,7 @@ export const policyFields = /** @type {const} */ ({
     label: 'Lifetime of access tokens',
     help: 'Seconds, 60 to 900',
     common: 900,
+    isKept: true,
   },
   replay_protection: {
     form: 'flag',
@@ -51,7 +41,7 @@ export const policyFields = /** @type {const} */ ({
     help: 'Tokens then need a jti',
   },
   tests: {
-    form: 'tests',
+    form: 'json',
     place: 'more',
     label: 'Tests',
     help: 'A JSON array of `{ "name", "claims", "expect" }`. An edit that breaks one is refused.',
@@ -64,61 +54,11 @@ export const policyFieldList = /** @type {readonly (readonly [name: PolicyFieldN
   Object.entries(policyFields)
 )
 
-/** @typedef {{ rule: string, because: string }[]} Exceptions */
-/** What the form holds. @typedef {{ name: string, text: string, lines: string, number: string, flag: boolean, tests: string, exceptions: Exceptions }} Held */
-/** @typedef {typeof policyFields} Table */
-/** @typedef {keyof Table} PolicyFieldName */
-/** @typedef {{ -readonly [Name in PolicyFieldName]: Held[Table[Name]['form']] }} PolicyValues */
-
-/** @type {Record<keyof Held, (value: any) => unknown>} */
-const toHeld = {
-  name: (value) => value ?? '',
-  text: (value) => value ?? '',
-  lines: (value) => (value ?? []).join('\n'),
-  number: numberText,
-  flag: (value) => value ?? false,
-  tests: (value) => (value ? JSON.stringify(value, null, 2) : ''),
-  exceptions: (value) => value ?? [],
-}
-
-/** @type {Record<keyof Held, (value: any) => unknown>} */
-const toSent = {
-  name: textOrNull,
-  text: textOrNull,
-  lines: (/** @type {string} */ value) => {
-    const lines = value.split('\n').map((line) => line.trim())
-    return lines.some(Boolean) ? lines.filter(Boolean) : null
-  },
-  number: (value) => numberOf(value, { isWhole: true }),
-  flag: (value) => value,
-  tests: (value) => (value.trim() === '' ? null : parse(value)),
-  exceptions: (value) => (value.length === 0 ? null : value),
-}
-
-/** @param {string} value */
-function textOrNull(value) {
-  return value.trim() === '' ? null : value
-}
-
-/** Text that is not JSON stays text, which the server refuses. @param {string} text */
-function parse(text) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
+/** @typedef {keyof typeof policyFields} PolicyFieldName */
+/** @typedef {ValuesOf<typeof policyFields>} PolicyValues */
 
 /** What the fields of the form hold of a policy. @param {Policy | undefined} policy */
-export function heldOf(policy) {
-  const values = policyFieldList.map(([name, { form, of = name, common }]) => {
-    const sent = /** @type {any} */ (policy)?.[of] ?? common
-    return [name, toHeld[form](sent)]
-  })
-  return /** @type {PolicyValues} */ (Object.fromEntries(values))
-}
+export const heldOf = (policy) => heldIn(policyFields, policy)
 
-/** What is sent: null removes a value. @param {PolicyValues} values @returns {Record<string, unknown>} */
-export function sentOf(values) {
-  return Object.fromEntries(policyFieldList.map(([name, { form }]) => [name, toSent[form](values[name])]))
-}
+/** What is sent: null removes a value. @param {PolicyValues} values */
+export const sentOf = (values) => sentFrom(policyFields, values)

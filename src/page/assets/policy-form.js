@@ -2,10 +2,11 @@
 // server says while somebody types.
 /** @import { Backtest, Finding } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
-/** @import { PolicyField, PolicyFieldName } from './policy-fields.js' */
-import { numberField, trouble } from './edit.js'
+/** @import { PolicyField } from './policy-fields.js' */
+import { control } from './control.js'
+import { trouble } from './edit.js'
 import { findingList } from './findings.js'
-import { checkbox, choice, field, form } from './form.js'
+import { choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
 import { at, callout, code, count, facts, json, loading, mono, problem, readOnly } from './parts.js'
@@ -153,17 +154,6 @@ function more(edited) {
     <div class="fields">${small.map((each) => control(edited, each))}</div>
     ${large.map((each) => control(edited, each))}
   </div></details>`
-}
-
-/** A field by its entry of the table. @param {PolicyDraft} edited @param {readonly [PolicyFieldName, PolicyField]} entry */
-function control(edited, [name, { form, label = name, help }]) {
-  const { draft } = edited
-  const about = help && inline(help)
-  if (form === 'number') return numberField(edited, name, label, { help: about })
-  if (form === 'flag')
-    return checkbox({ label, name, checked: draft.values[name] === true, onInput: draft.set(name), help: about })
-  const more = form === 'lines' ? { rows: 2 } : form === 'tests' ? { rows: 6, mono: true } : {}
-  return draft.field(name, label, { required: false, ...more, help: about })
 }
 
 /** @param {PolicyDraft} edited */

@@ -1,0 +1,45 @@
+// The fields of an issuer on the page: what the form holds of each, and the labels of those that need nothing particular. What the API takes
+// is in admin/kinds/issuer.ts.
+/** @import { FormField, ValuesOf } from './fields.js' */
+
+/** `fact`: the page of an issuer shows these seconds. @typedef {FormField & { fact?: string, none?: string }} IssuerField */
+export const issuerFields = /** @type {const} */ ({
+  name: { form: 'name' },
+  issuer_url: { form: 'name' },
+  source: { form: 'name', of: 'key_source', common: 'discovery' },
+  jwks_url: { form: 'text' },
+  jwks: { form: 'json' },
+  shared: { form: 'answer' },
+  ca_pem: { form: 'text' },
+  clock_skew_seconds: {
+    form: 'number',
+    isKept: true,
+    place: 'more',
+    label: 'Clock skew in seconds',
+    help: 'How far its clock may run ahead',
+    fact: 'Clock skew',
+  },
+  max_token_age_seconds: {
+    form: 'number',
+    place: 'more',
+    label: 'Longest token in seconds',
+    help: 'From iat to exp',
+    fact: 'Longest token',
+    none: 'no limit',
+  },
+  keys_stale_seconds: {
+    form: 'number',
+    isKept: true,
+    place: 'more',
+    label: 'Keep keys for seconds',
+    help: 'While the issuer is down',
+    fact: 'Usable while it is down',
+  },
+})
+/** @typedef {ValuesOf<typeof issuerFields>} IssuerValues */
+
+/** In the order of the form. */
+export const issuerFieldList =
+  /** @type {readonly (readonly [name: keyof typeof issuerFields, field: IssuerField])[]} */ (
+    Object.entries(issuerFields)
+  )

@@ -1,0 +1,78 @@
+// The page has tables of the fields that its forms set. They agree with the tables of the API.
+import { describe, expect, test } from 'bun:test'
+import type { Field } from '../../src/admin/kinds/fields.ts'
+import { issuerFields } from '../../src/admin/kinds/issuer.ts'
+import { keyFields } from '../../src/admin/kinds/key.ts'
+
+type PageField = { form: string; of?: string; common?: unknown }
+type Table = Readonly<Record<string, PageField>>
+
+// Not paths that TypeScript follows: the page has types of its own.
+const assets = `${import.meta.dirname}/../../src/page/assets`
+const { heldIn, sentFrom, numbersIn } = (await import(`${assets}/fields.js`)) as {
+  heldIn: (table: Table, record: object | undefined) => Record<string, unknown>
+  sentFrom: (table: Table, values: object) => Record<string, unknown>
+  numbersIn: (table: Table, isNew?: boolean) => Record<string, { isWhole: boolean; isRequired: boolean }>
+}
+const issuers = ((await import(`${assets}/issuer-fields.js`)) as { issuerFields: Table }).issuerFields
+const keys = ((await import(`${assets}/key-fields.js`)) as { keyFields: Table }).keyFields
+
+const shown = {
+  issuers: {
+    ...{
+      name: 'n',
+      issuer_url: 'u',
+      key_source: 'jwks',
+      jwks_url: null,
+      jwks: { keys: [] },
+      shared: false,
+      ca_pem: null,
+    },
+    ...{ clock_skew_seconds: 30, max_token_age_seconds: null, keys_stale_seconds: 1_000 },
+  },
+  keys: {
+    ...{ kind: 'inference', name: 'n', expires_at: '2098-01-01T10:30:00.000Z', limit: 1_250.5, limit_reset: 'daily' },
+    ...{ requests_per_minute: 60, tokens_per_minute: null, allowed_models: ['a', 'b/*'], allowed_presets: null },
+    ...{ labels: { team: 'a=b', site: 'x' }, attribute_from_header: 'x-user' },
+  },
+}
+
+for (const [kind, page, api, left, chosen] of [
+  // Commands alone name signers and the expiry of pasted keys. A source is chosen instead of named.
+  ['issuers', issuers, issuerFields, ['bundle_signer', 'discovery', 'keys_expire_at'], ['source']],
+  ['keys', keys, keyFields, ['disabled', 'hash', 'owner', 'workspace'], []],
+] as const)
+  describe(`the form of ${kind}`, () => {
+    const table: Readonly<Record<string, Field>> = api
+
+    test('has every field that can be set, beside those that are left to buttons and commands', () => {
+      const settable = Object.keys(table).filter((name) => table[name]?.shape !== undefined)
+      expect([...Object.keys(page), ...left].toSorted()).toEqual([...settable, ...chosen].toSorted())
+    })
+
+    test('sends back what it holds of a response', () => {
+      const record: Readonly<Record<string, unknown>> = shown[kind]
+      const sent = sentFrom(page, heldIn(page, record))
+      for (const [name, { of = name }] of Object.entries(page)) {
+        expect([of, table[of]?.shown !== undefined]).toEqual([of, true])
+        expect({ name, value: sent[name] }).toEqual({ name, value: record[of] })
+      }
+    })
+  })
+
+test('a new one has nothing but what is common, and an empty field removes a value', () => {
+  const held = heldIn(keys, undefined)
+  expect(held).toMatchObject({ kind: 'inference', name: '', limit: '', allowed_models: '', labels: '', expires_at: '' })
+  expect(sentFrom(keys, held)).toMatchObject({ limit: null, allowed_models: null, labels: null, expires_at: null })
+  expect(sentFrom(issuers, heldIn(issuers, undefined))).toMatchObject({ shared: null, ca_pem: null, jwks: null })
+})
+
+test('a number that the API always has is required once it is there', () => {
+  expect(numbersIn(issuers, true).clock_skew_seconds).toEqual({ isWhole: true, isRequired: false })
+  expect(numbersIn(issuers, false)).toMatchObject({
+    clock_skew_seconds: { isRequired: true },
+    keys_stale_seconds: { isRequired: true },
+    max_token_age_seconds: { isRequired: false },
+  })
+  expect(numbersIn(keys)).toMatchObject({ limit: { isWhole: false }, tokens_per_minute: { isWhole: true } })
+})
