@@ -1,8 +1,10 @@
-// `latchkey audit`: every exchange with its outcome and, if it was refused, the reason, which the caller does not see.
+// `latchkey audit`: every exchange with its outcome and, if it was refused, the reason, which the caller does not see. The commands of the
+// transparent audit log are in audit-log.ts.
 import { type Command, Option } from 'commander'
 import { changeKinds } from '../db/schema/record-schema.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { reportRowsMax } from '../src/limits.ts'
+import { auditLogCommands } from './audit-log.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { moment, record } from './shared/render.ts'
@@ -91,6 +93,7 @@ export function auditCommand(): Command {
         ),
     ),
   )
+  for (const made of auditLogCommands()) list.addCommand(made)
   return list.addCommand(operationCommand(show, 'audit.show', ({ words }) => ({ request_id: words[0] }), record))
 }
 

@@ -51,6 +51,7 @@ const plan = [
   ...['presets/schema', 'presets/dialects', 'presets'],
   ...['inference/upstream', 'inference/models', 'inference', 'monitoring', 'archive'],
   ...[
+    'audit-log',
     'settings',
     'registry',
     'nodes',

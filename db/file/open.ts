@@ -5,6 +5,7 @@ import { type Client, LibsqlError } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Patience } from '../remote/commit-once.ts'
 import type { SharedDatabase } from '../remote/shared-database.ts'
+import * as log from '../schema/log-schema.ts'
 import { isUnfinishedCopy, latestSchema, migrate, newerSchema, readVersion, unfinishedCopy } from '../schema/migrate.ts'
 import * as shared from '../schema/node-schema.ts'
 import * as records from '../schema/record-schema.ts'
@@ -13,7 +14,7 @@ import type { BoundStatement } from '../write/rows.ts'
 import { type ConnectedClient, connect } from './connection.ts'
 import { damagedFile, damageOf, writeObstacle } from './file-errors.ts'
 
-const schema = { ...settings, ...records, ...shared }
+const schema = { ...settings, ...records, ...shared, ...log }
 
 export type Orm = LibSQLDatabase<typeof schema>
 

@@ -28,6 +28,7 @@ import estimatedUsage from './migrations/0024_estimated_usage.sql' with { type: 
 import lastUsesBefore from './migrations/0025_last_uses_before.sql' with { type: 'text' }
 import policyDescription from './migrations/0026_policy_description.sql' with { type: 'text' }
 import attribution from './migrations/0027_attribution.sql' with { type: 'text' }
+import auditLog from './migrations/0028_audit_log.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -59,6 +60,7 @@ export const migrations: Migration[] = [
   { version: 25, name: 'last_uses_before', statements: statementsOf(lastUsesBefore) },
   { version: 26, name: 'policy_description', statements: statementsOf(policyDescription) },
   { version: 27, name: 'attribution', statements: statementsOf(attribution) },
+  { version: 28, name: 'audit_log', statements: statementsOf(auditLog) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -4,6 +4,7 @@ import type { OnProgress } from '../../db/read/slices.ts'
 import type { Actor } from '../../db/tables/admin-changes.ts'
 import type { type } from '../values/shape.ts'
 import { archiveOperations } from './archives.ts'
+import { auditLogOperations } from './audit-log.ts'
 import { backupOperations } from './backup.ts'
 import { configOperations } from './config/config.ts'
 import { doctorOperations } from './doctor/doctor.ts'
@@ -41,6 +42,7 @@ export const operations = {
   ...healthOperations,
   ...archiveOperations,
   ...auditOperations,
+  ...auditLogOperations,
   ...usageOperations,
   ...usageReportOperations,
   ...signingKeyOperations,

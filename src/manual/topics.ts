@@ -1,6 +1,7 @@
 // The manual: what users read, one file per topic. `latchkey help TOPIC` prints these texts.
 import administration from './administration.md' with { type: 'text' }
 import airgap from './airgap.md' with { type: 'text' }
+import audit from './audit.md' with { type: 'text' }
 import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
@@ -49,6 +50,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['backup', backup],
   ['monitoring', monitoring],
   ['retention', retention],
+  ['audit', audit],
   ['disaster', disaster],
   ['sizing', sizing],
   ['cluster', cluster],

@@ -5,15 +5,16 @@ import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { type CommitOutcome, createWriter } from '../../db/write/write.ts'
 import { touchWriteProbe } from '../../db/write/write-probe.ts'
 import { createCommitVersion } from '../admin/operation/commit.ts'
-import { type AdminContext, isInitialized } from '../admin/operation/context.ts'
+import { type AdminContext, isInitialized, notInitialized } from '../admin/operation/context.ts'
 import { createExchangeCounts } from '../admin/operation/exchange-counts.ts'
 import { createLastUses, noteRows } from '../admin/operation/last-uses.ts'
 import { createSlowReports } from '../admin/operation/slow-reports.ts'
 import { createRevisionKey, type RevisionContext } from '../admin/sessions/configuration-revision.ts'
 import { createRetention } from '../archive/schedule.ts'
+import { createAuditLog } from '../audit-log/audit-log.ts'
 import { createBackups } from '../backup/backups.ts'
 import { createBackupSchedule } from '../backup/schedule.ts'
-import { describeError, Fault } from '../fault.ts'
+import { describeError } from '../fault.ts'
 import { createClockDifferences } from '../federation/issuer/clock-difference.ts'
 import type { Outbound } from '../federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from '../federation/issuer/issuer-keys.ts'
@@ -157,7 +158,8 @@ export async function openContext(
   const written = { database, orm, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
-  const kept = { spending, presets, lastUses, ...reports, queueBacktest: createQueues() }
+  const auditLog = createAuditLog({ ...config, ...written })
+  const kept = { spending, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, isWriteFailing: writeCheck.isFailing, issuerKeys, outbound }
 }
@@ -220,20 +222,15 @@ function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit
   return limit === undefined || nodes === 1 ? limit : { ...limit, perMinute: limit.perMinute / nodes }
 }
 
-export function notInitialized({ databasePath }: Config): Fault {
-  return new Fault(
-    'configuration',
-    `The database ${JSON.stringify(databasePath)} is not initialized; run: latchkey init`,
-  )
-}
-
 /** Stops a running backup and archive run, commits queued rows, then closes the database. */
-export async function closeContext({ backups, archiving, lastUses, writer, database }: OpenContext): Promise<void> {
+export async function closeContext(context: OpenContext): Promise<void> {
+  const { backups, archiving, auditLog, lastUses, writer, database } = context
   database.shared?.beginEnd()
   await backups.stop()
   await archiving.stop()
   // After a failed commit the times are not exact, which must not keep the database open.
   await lastUses.flush().catch(() => {})
+  await auditLog.stop()
   await writer.close()
   await database.close()
 }

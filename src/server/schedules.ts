@@ -1,5 +1,6 @@
-// What a server does on timers: it rotates the signing key, makes backups, archives rows, writes last uses, warns of issuer keys that
-// expire and lets the doctor examine everything.
+// What a server does on timers: it rotates the signing key, makes backups, archives rows, signs checkpoints of the audit log, writes last
+// uses, warns of issuer keys that expire and lets the doctor examine everything.
+import packageJson from '../../package.json' with { type: 'json' }
 import type { RunOperation } from '../admin/operations.ts'
 import { describeError } from '../fault.ts'
 import { archiveCheckMilliseconds, backupCheckMilliseconds } from '../limits.ts'
@@ -23,6 +24,8 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     watchKeyExpiry(context),
     examineOnSchedule(context, runOperation),
   ]
+  // Its last checkpoint is in `closeContext`.
+  context.auditLog.begin(packageJson.version)
   return () => {
     for (const stop of stops) stop()
   }

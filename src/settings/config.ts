@@ -1,6 +1,7 @@
 // The configuration of a process: flags over environment over file over default, each checked once.
 import { dirname, join, resolve } from 'node:path'
 import { type Retention, retentionOf } from '../archive/retention.ts'
+import { type AuditLogSettings, auditLogModes } from '../audit-log/mode.ts'
 import { Fault } from '../fault.ts'
 import { backupsKeptMax, bodyMegabytesMax } from '../limits.ts'
 import type { AccessLogTarget } from '../observe/access-log.ts'
@@ -72,6 +73,7 @@ export type Config = {
   /** Undefined where it follows from the address. */
   adminOrigin: string | undefined
   retention: Retention
+  auditLog: AuditLogSettings
   /** Age in days at which the signing key is rotated; undefined for never. */
   signingKeyDays: number | undefined
   /** How long running requests may take after a stop signal. */
@@ -156,6 +158,10 @@ export function parseSettings(texts: SettingTexts): Config {
     adminListen: optional('LATCHKEY_ADMIN_LISTEN', parseListen),
     adminOrigin: optional('LATCHKEY_ADMIN_ORIGIN', parseOrigin),
     retention: retentionOf(days, read('LATCHKEY_ARCHIVE_DIR')),
+    auditLog: {
+      mode: required('LATCHKEY_AUDIT_LOG', (name, text) => parseChoice(name, text, auditLogModes)),
+      folder: optional('LATCHKEY_AUDIT_DIR', (_, text) => resolve(text)),
+    },
     signingKeyDays: days('LATCHKEY_SIGNING_KEY_DAYS', 0) || undefined,
     drainMilliseconds:
       1_000 *

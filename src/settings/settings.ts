@@ -169,6 +169,17 @@ export const settings = [
     help: 'existing folder for archives',
   },
   {
+    env: 'LATCHKEY_AUDIT_LOG',
+    value: 'MODE',
+    help: 'what the transparent audit log covers: full, changes (without exchanges) or off',
+    default: 'full',
+  },
+  {
+    env: 'LATCHKEY_AUDIT_DIR',
+    value: 'FOLDER',
+    help: 'folder that gets the transparent audit log as files: checkpoints, tiles and entries (default: none)',
+  },
+  {
     env: 'LATCHKEY_SIGNING_KEY_DAYS',
     value: 'DURATION',
     help: 'age at which the server rotates its signing key, for example 30d; 0 turns rotation off',

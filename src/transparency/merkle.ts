@@ -54,6 +54,16 @@ export function composeHash(subtrees: readonly Uint8Array[]): Uint8Array {
   return subtrees.length === 0 ? emptyRoot : subtrees.reduceRight((right, left) => hashNode(left, right))
 }
 
+/** The hash of a perfect subtree from those of its subtrees, which are a power of two, all of one level. */
+export function perfectHash(hashes: readonly Uint8Array[]): Uint8Array {
+  let level = hashes
+  while (level.length > 1)
+    level = Array.from({ length: level.length / 2 }, (_, index) =>
+      hashNode(level[2 * index] ?? emptyRoot, level[2 * index + 1] ?? emptyRoot),
+    )
+  return level[0] ?? emptyRoot
+}
+
 /** What the root of a tree is composed of. */
 export function rootParts(size: number): ProofPart {
   return subtreesOf({ from: 0, until: size })

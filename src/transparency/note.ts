@@ -65,7 +65,7 @@ export function parseVerifierKey(text: string): VerifierKey | undefined {
   if (!isKeyName(name) || material?.length !== 1 + publicKeyBytes) return undefined
   const type = material[0] === signatureTypes.log ? 'log' : 'witness'
   if (material[0] !== signatureTypes[type]) return undefined
-  const key = createVerifierKey(name, type, publicKeyOf(material.subarray(1)))
+  const key = createVerifierKey(name, type, publicKeyFrom(material.subarray(1)))
   return key.id === id ? key : undefined
 }
 
@@ -76,7 +76,8 @@ export function createSignerKey(name: string, type: KeyType, seed: Uint8Array): 
   return { ...createVerifierKey(name, type, createPublicKey(privateKey)), privateKey }
 }
 
-function publicKeyOf(raw: Uint8Array): KeyObject {
+/** A public key from its 32 bytes. */
+export function publicKeyFrom(raw: Uint8Array): KeyObject {
   const x = Buffer.from(raw).toString('base64url')
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
 }

@@ -31,6 +31,7 @@ test('start, rotation and stop are logged, with every setting and without a secr
     ['info', 'started'],
     // On a server database, the command itself rotates.
     ...(isServerKind ? [] : [['info', 'signing_key_rotated']]),
+    ['info', 'audit_checkpoint'],
     ['info', 'stopped'],
   ])
   const [started, rotated] = lines

@@ -7,8 +7,10 @@ import type { Basis } from '../../../db/write/change-queue.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import type { Archiver } from '../../archive/archiving.ts'
 import type { RetentionSchedule } from '../../archive/schedule.ts'
+import type { AuditLog } from '../../audit-log/audit-log.ts'
 import type { Backups } from '../../backup/backups.ts'
 import type { BackupSchedule } from '../../backup/schedule.ts'
+import { Fault } from '../../fault.ts'
 import type { ClockDifferences } from '../../federation/issuer/clock-difference.ts'
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
@@ -52,6 +54,7 @@ export type AdminContext = {
   backups: Backups
   backupSchedule: BackupSchedule
   archiving: Archiver
+  auditLog: AuditLog
   work: RunningWork
   retention: RetentionSchedule
   /** Changes of the database run one after the other. */
@@ -98,4 +101,11 @@ export type Needs<Name extends keyof AdminContext | keyof OperationRun> = Pick<A
 /** Whether `init` has finished on this database. */
 export function isInitialized({ registry }: Needs<'registry'>): boolean {
   return registry.organizations.size > 0
+}
+
+export function notInitialized({ databasePath }: Config): Fault {
+  return new Fault(
+    'configuration',
+    `The database ${JSON.stringify(databasePath)} is not initialized; run: latchkey init`,
+  )
 }

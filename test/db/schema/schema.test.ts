@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { getTableColumns, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import * as bundles from '../../../db/schema/bundle-schema.ts'
+import * as log from '../../../db/schema/log-schema.ts'
 import * as shared from '../../../db/schema/node-schema.ts'
 import * as records from '../../../db/schema/record-schema.ts'
 import * as schema from '../../../db/schema/schema.ts'
@@ -24,7 +25,9 @@ import {
   usageRow,
 } from '../../support/rows.ts'
 
-const tables = Object.values({ ...schema, ...records, ...bundles, ...shared }).filter((value) => is(value, SQLiteTable))
+const tables = Object.values({ ...schema, ...records, ...bundles, ...shared, ...log }).filter((value) =>
+  is(value, SQLiteTable),
+)
 const acme = organizationRows('acme')
 const other = organizationRows('other')
 

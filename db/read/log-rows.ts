@@ -1,0 +1,64 @@
+// Reads rows as the audit log commits to them: one line of JSON each, with the columns of a version in a fixed order. A column that a
+// later migration adds is in no line of an earlier version, so the text of a row never changes.
+import { type SQL, sql } from 'drizzle-orm'
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { Orm } from '../file/open.ts'
+import { type LogSource, logRecords } from '../schema/log-schema.ts'
+import { adminChanges, exchangeAudit } from '../schema/record-schema.ts'
+import { readFitting } from './fitting.ts'
+
+/** A row of a source: its id, its time in milliseconds since 1970 UTC, and its line. */
+export type LoggedRow = { id: number; at: number; line: string }
+
+const tables = {
+  exchanges: exchangeAudit,
+  changes: adminChanges,
+  records: logRecords,
+} as const satisfies Record<LogSource, SQLiteTable>
+
+/** The columns of version 1, in order. */
+const columns: Record<LogSource, readonly string[]> = {
+  exchanges: [
+    ...['at', 'request_id', 'outcome', 'error', 'reason', 'detail', 'organization_id', 'policy_id', 'issuer_id'],
+    ...['key_id', 'policy_named', 'subject', 'subject_token_id', 'subject_token_sha256', 'access_token_id'],
+    ...['access_token_expires_at', 'client_address', 'recorded_claims', 'attribution'],
+  ],
+  changes: [
+    ...['at', 'actor', 'actor_key_id', 'request_id', 'operation', 'organization_id', 'kind', 'target_id', 'before'],
+    ...['after', 'os_user', 'sudo_user', 'group_id', 'session_id', 'lineage'],
+  ],
+  records: ['at', 'kind', 'body'],
+}
+
+function packed(source: LogSource): SQL {
+  const members = columns[source].map((name) => `'${name}', "${name}"`).join(', ')
+  return sql.raw(`id || ' ' || at || ' ' || json_object(${members})`)
+}
+
+const packedOf = {
+  exchanges: packed('exchanges'),
+  changes: packed('changes'),
+  records: packed('records'),
+} as const satisfies Record<LogSource, SQL>
+
+/** Reads the rows with ids above `after` and up to `last`, at most `most`, in the order of their ids. */
+export async function readLoggedRows(
+  orm: Orm,
+  source: LogSource,
+  { after, last = Number.MAX_SAFE_INTEGER, most }: { after: number; last?: number; most: number },
+): Promise<LoggedRow[]> {
+  const { result } = await readFitting(most, (rows) =>
+    orm.all<{ text: string | null }>(sql`
+      select group_concat(line, char(10)) as "text" from (
+        select ${packedOf[source]} as line from ${tables[source]}
+        where id > ${after} and id <= ${last} order by id limit ${rows})`),
+  )
+  const text = result[0]?.text ?? null
+  return text === null ? [] : text.split('\n').map(parseLine)
+}
+
+function parseLine(line: string): LoggedRow {
+  const first = line.indexOf(' ')
+  const second = line.indexOf(' ', first + 1)
+  return { id: Number(line.slice(0, first)), at: Number(line.slice(first + 1, second)), line: line.slice(second + 1) }
+}

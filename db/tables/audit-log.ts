@@ -1,0 +1,245 @@
+// The tables of the transparent audit log: leaves, the hashes of whole tiles, checkpoints, epochs and the keys that sign. It stores;
+// src/audit-log/ decides what a leaf is.
+import { and, asc, desc, eq, gte, isNull, lt, max, sql } from 'drizzle-orm'
+import type { Orm } from '../file/open.ts'
+import { readFitting } from '../read/fitting.ts'
+import {
+  type AuditKey,
+  auditKeys,
+  type LogCheckpoint,
+  type LogRecordKind,
+  type LogSource,
+  logCheckpoints,
+  logEntries,
+  logEpochs,
+  logNodes,
+  logPositions,
+  logRecords,
+} from '../schema/log-schema.ts'
+import { installation } from '../schema/node-schema.ts'
+import type { Statement } from '../write/rows.ts'
+
+export type LogEntry = {
+  leaf: number
+  /** A code of src/audit-log/entry.ts. */
+  kind: number
+  /** The id of the row that it covers. */
+  ref: number
+  at: number
+  /** Null once the row is erased. */
+  salt: Buffer | null
+  commitment: Buffer
+}
+
+export type LogNode = { level: number; number: number; hash: Uint8Array }
+
+/** The number of leaves, and up to which row each source has them. */
+export type LogHead = { size: number; positions: Record<LogSource, number> }
+
+export async function readLogHead(orm: Orm): Promise<LogHead> {
+  const [[last], rows] = await Promise.all([
+    orm.select({ leaf: max(logEntries.leaf) }).from(logEntries),
+    orm.select().from(logPositions),
+  ])
+  const positions = {
+    exchanges: 0,
+    changes: 0,
+    records: 0,
+    ...Object.fromEntries(rows.map((row) => [row.source, row.ref])),
+  }
+  return { size: (last?.leaf ?? -1) + 1, positions }
+}
+
+/** Reads leaves from `from` to below `until`, at most as many as fit in a response: read again from the last one. */
+export async function readLogEntries(orm: Orm, from: number, until: number): Promise<LogEntry[]> {
+  const { result } = await readFitting(until - from, (rows) =>
+    orm.all<{ text: string | null }>(sql`
+      select group_concat(line, char(10)) as "text" from (
+        select leaf || ' ' || kind || ' ' || ref || ' ' || at || ' ' || coalesce(hex(salt), '') || ' ' || hex(commitment) as line
+        from ${logEntries} where leaf >= ${from} and leaf < ${from + rows} order by leaf)`),
+  )
+  const text = result[0]?.text ?? null
+  return text === null ? [] : text.split('\n').map(parseEntry)
+}
+
+function parseEntry(line: string): LogEntry {
+  const [leaf, kind, ref, at, salt = '', commitment = ''] = line.split(' ')
+  return {
+    leaf: Number(leaf),
+    kind: Number(kind),
+    ref: Number(ref),
+    at: Number(at),
+    salt: salt === '' ? null : Buffer.from(salt, 'hex'),
+    commitment: Buffer.from(commitment, 'hex'),
+  }
+}
+
+/**
+ * Appends leaves and what follows from them. The commit fails with an error that is `isOvertaken` if another node has appended leaves
+ * since they were planned.
+ */
+export function appendLog(
+  entries: readonly LogEntry[],
+  nodes: readonly LogNode[],
+  positions: Partial<LogHead['positions']>,
+): Statement[] {
+  const rows = entries.map(({ leaf, kind, ref, at, salt, commitment }) => [
+    leaf,
+    kind,
+    ref,
+    at,
+    hex(salt),
+    hex(commitment),
+  ])
+  const hashes = nodes.map(({ level, number, hash }) => [level, number, hex(hash)])
+  return [
+    statement(
+      `insert into log_entries (leaf, kind, ref, at, salt, commitment)
+        select value ->> 0, value ->> 1, value ->> 2, value ->> 3, unhex(value ->> 4), unhex(value ->> 5) from json_each(?)`,
+      JSON.stringify(rows),
+    ),
+    statement(
+      'insert into log_nodes (level, number, hash) select value ->> 0, value ->> 1, unhex(value ->> 2) from json_each(?)',
+      JSON.stringify(hashes),
+    ),
+    statement(
+      `insert into log_positions (source, ref) select key, value from json_each(?) where true
+        on conflict (source) do update set ref = excluded.ref`,
+      JSON.stringify(positions),
+    ),
+  ]
+}
+
+function hex(bytes: Uint8Array | null): string | null {
+  return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
+}
+
+/** Reports whether another node has appended the same leaves. */
+export function isOvertaken(error: unknown): boolean {
+  return (
+    error instanceof Error && /UNIQUE constraint failed: log_(entries|nodes|checkpoints|epochs)/.test(error.message)
+  )
+}
+
+/** Reads the hashes of whole tiles of a level, from `from` to below `until`. */
+export async function readLogNodes(orm: Orm, level: number, from: number, until: number): Promise<Buffer[]> {
+  const rows = await orm
+    .select({ hash: logNodes.hash })
+    .from(logNodes)
+    .where(and(eq(logNodes.level, level), gte(logNodes.number, from), lt(logNodes.number, until)))
+    .orderBy(asc(logNodes.number))
+  return rows.map(({ hash }) => hash)
+}
+
+/**
+ * Finds the leaf of a row. Leaves of a source are in the order of its rows, so a binary search finds it without an index. `kinds` are
+ * the codes of the source.
+ */
+export async function findLogEntry(orm: Orm, kinds: readonly number[], ref: number): Promise<LogEntry | undefined> {
+  const list = sql.raw(kinds.map(Number).join(', '))
+  const at = async (leaf: number) => {
+    const [found] = await orm.all<{ leaf: number; ref: number }>(
+      sql`select leaf, ref from ${logEntries} where leaf >= ${leaf} and kind in (${list}) order by leaf limit 1`,
+    )
+    return found
+  }
+  let [low, high] = [0, (await readLogHead(orm)).size]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const found = await at(middle)
+    if (found === undefined || found.ref >= ref) high = middle
+    else low = found.leaf + 1
+  }
+  const found = await at(low)
+  return found?.ref === ref ? (await readLogEntries(orm, found.leaf, found.leaf + 1))[0] : undefined
+}
+
+export function insertLogRecord(orm: Orm, kind: LogRecordKind, at: number, body: object): Statement {
+  return orm.insert(logRecords).values({ kind, at, body: JSON.stringify(body) })
+}
+
+/** The newest record of a kind. */
+export async function findLogRecord(orm: Orm, kind: LogRecordKind): Promise<{ at: number; body: string } | undefined> {
+  const [found] = await orm
+    .select()
+    .from(logRecords)
+    .where(eq(logRecords.kind, kind))
+    .orderBy(desc(logRecords.id))
+    .limit(1)
+  return found
+}
+
+/** The random id of this database, which every log of it has in its name. */
+export async function readInstallationId(orm: Orm): Promise<string> {
+  const [found] = await orm.select().from(installation)
+  return found?.id ?? ''
+}
+
+/** The name of the epoch that is in force; undefined until the first begins. */
+export async function readLogEpoch(orm: Orm): Promise<{ number: number; name: string } | undefined> {
+  const [found] = await orm.select().from(logEpochs).orderBy(desc(logEpochs.number)).limit(1)
+  return found
+}
+
+export function insertLogEpoch(orm: Orm, epoch: { number: number; name: string; beganAt: number }): Statement {
+  return orm.insert(logEpochs).values(epoch)
+}
+
+export async function newestCheckpoint(orm: Orm, epoch: string): Promise<LogCheckpoint | undefined> {
+  const [found] = await orm
+    .select()
+    .from(logCheckpoints)
+    .where(eq(logCheckpoints.epoch, epoch))
+    .orderBy(desc(logCheckpoints.size))
+    .limit(1)
+  return found
+}
+
+export async function findCheckpoint(orm: Orm, epoch: string, size: number): Promise<LogCheckpoint | undefined> {
+  const isIt = and(eq(logCheckpoints.epoch, epoch), eq(logCheckpoints.size, size))
+  const [found] = await orm.select().from(logCheckpoints).where(isIt)
+  return found
+}
+
+/** Checkpoints of an epoch that are larger than `afterSize`, the smallest first. */
+export function listCheckpoints(orm: Orm, epoch: string, afterSize: number, most: number): Promise<LogCheckpoint[]> {
+  return orm
+    .select()
+    .from(logCheckpoints)
+    .where(and(eq(logCheckpoints.epoch, epoch), sql`${logCheckpoints.size} > ${afterSize}`))
+    .orderBy(asc(logCheckpoints.size))
+    .limit(most)
+}
+
+export function insertCheckpoint(orm: Orm, checkpoint: LogCheckpoint): Statement {
+  return orm.insert(logCheckpoints).values(checkpoint)
+}
+
+/** Adds signatures to a checkpoint. */
+export function updateCheckpointNote(orm: Orm, { epoch, size, note }: Omit<LogCheckpoint, 'at'>): Statement {
+  return orm
+    .update(logCheckpoints)
+    .set({ note })
+    .where(and(eq(logCheckpoints.epoch, epoch), eq(logCheckpoints.size, size)))
+}
+
+/** All audit keys, oldest first. The newest one without an end signs. */
+export function listAuditKeys(orm: Orm): Promise<AuditKey[]> {
+  return orm.select().from(auditKeys).orderBy(asc(auditKeys.createdAt))
+}
+
+export function insertAuditKey(orm: Orm, key: AuditKey): Statement {
+  return orm.insert(auditKeys).values(key)
+}
+
+export function retireAuditKeys(orm: Orm, retiredAt: number): Statement {
+  return orm.update(auditKeys).set({ retiredAt }).where(isNull(auditKeys.retiredAt))
+}
+
+export function updateAuditPrivateKey(orm: Orm, id: string, privateKeyEncrypted: string): Statement {
+  return orm.update(auditKeys).set({ privateKeyEncrypted }).where(eq(auditKeys.id, id))
+}
+
+function statement(text: string, ...params: unknown[]): Statement {
+  return { toSQL: () => ({ sql: text, params }) }
+}

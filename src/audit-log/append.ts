@@ -1,0 +1,53 @@
+// Gives rows their leaves. Rows of a table are append-only and numbered without gaps that could be filled later, so every row above the last
+// covered one is new: no row can be missed, whichever node wrote it, with whichever program, and whenever it was killed.
+
+import type { Orm } from '../../db/file/open.ts'
+import { type LoggedRow, readLoggedRows } from '../../db/read/log-rows.ts'
+import { nextSlice } from '../../db/read/pace.ts'
+import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
+import { appendLog, isOvertaken, type LogEntry, type LogHead, readLogHead } from '../../db/tables/audit-log.ts'
+import type { Writer } from '../../db/write/write.ts'
+import { entriesOf, leafHash } from './entry.ts'
+import { type AuditLogMode, isCovered } from './mode.ts'
+import { nodesFor } from './tree.ts'
+
+export type AppendContext = { orm: Orm; writer: Pick<Writer, 'write'>; mode: AuditLogMode }
+
+/** Rows of each table in one commit: a few milliseconds of work. */
+const rowsAtOnce = 400
+
+/**
+ * Appends leaves for all rows that have none. Stops early if another node does the same at the moment.
+ * @returns the number of leaves
+ */
+export async function appendRows({ orm, writer, mode }: AppendContext): Promise<number> {
+  let head = await readLogHead(orm)
+  for (;;) {
+    await nextSlice()
+    const { entries, positions } = await plan(orm, mode, head)
+    if (entries.length === 0) return head.size
+    const nodes = await nodesFor(orm, head.size, entries.map(leafHash))
+    try {
+      await writer.write(appendLog(entries, nodes, positions))
+    } catch (error) {
+      if (!isOvertaken(error)) throw error
+      return (await readLogHead(orm)).size
+    }
+    head = { size: head.size + entries.length, positions: { ...head.positions, ...positions } }
+  }
+}
+
+/** Rows that have no leaf yet, of each table that the log covers. */
+async function plan(orm: Orm, mode: AuditLogMode, { size, positions }: LogHead) {
+  const entries: LogEntry[] = []
+  const covered: Partial<Record<LogSource, number>> = {}
+  for (const source of logSources) {
+    if (!isCovered(source, mode)) continue
+    const rows: LoggedRow[] = await readLoggedRows(orm, source, { after: positions[source], most: rowsAtOnce })
+    const last = rows.at(-1)
+    if (last === undefined) continue
+    entries.push(...entriesOf(source, rows, size + entries.length))
+    covered[source] = last.id
+  }
+  return { entries, positions: covered }
+}

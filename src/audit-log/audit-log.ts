@@ -1,0 +1,246 @@
+// The transparent audit log of a process: it gives rows their leaves, signs checkpoints and publishes them. Nothing waits for it, and
+// whatever fails is tried again a minute later. Nodes need no lease: each plans on the size that it read, and leaves of one size exist once;
+// two signatures of one checkpoint by one key are equal.
+import { join } from 'node:path'
+import type { Database } from '../../db/file/open.ts'
+import type { AuditKey, LogCheckpoint } from '../../db/schema/log-schema.ts'
+import {
+  insertAuditKey,
+  insertCheckpoint,
+  insertLogRecord,
+  isOvertaken,
+  listAuditKeys,
+  newestCheckpoint,
+  retireAuditKeys,
+} from '../../db/tables/audit-log.ts'
+import { listSigningKeys } from '../../db/tables/signing-keys.ts'
+import type { Writer } from '../../db/write/write.ts'
+import { describeError, Fault } from '../fault.ts'
+import type { Log } from '../observe/log.ts'
+import { every } from '../scheduling/every.ts'
+import { createMutex } from '../scheduling/mutex.ts'
+import { openMasterKey } from '../tokens/keyring.ts'
+import type { MasterKeySource } from '../tokens/master-key.ts'
+import { checkpointText } from '../transparency/checkpoint.ts'
+import { formatNote, type SignerKey, signNote } from '../transparency/note.ts'
+import { appendRows } from './append.ts'
+import { createAuditKey, currentAuditKey, openAuditKey, verifierOf } from './audit-key.ts'
+import { beginEpoch, compareWith, type Epoch, parseOrigin, readEpoch, type Setback } from './epochs.ts'
+import { publish, readPublished, readText, replaceText } from './folder.ts'
+import type { AuditLogSettings } from './mode.ts'
+import { rootOf } from './tree.ts'
+
+export type AuditLogContext = {
+  database: Database
+  writer: Pick<Writer, 'write'>
+  auditLog: AuditLogSettings
+  masterKey: MasterKeySource
+  now: () => number
+  log: Log
+}
+
+/** How the log is doing, for doctor and metrics. */
+export type AuditLogState = { isServing: boolean; failure: string | undefined; folderFailure: string | undefined }
+
+export type AuditLog = {
+  settings: AuditLogSettings
+  /**
+   * Covers all rows, signs a checkpoint of them, and publishes it. Returns the newest checkpoint.
+   * @throws Fault `configuration` if the log is off, or the master key does not fit
+   */
+  checkpoint: () => Promise<LogCheckpoint & { origin: string }>
+  /** Replaces the key. A last checkpoint has the signatures of both, so that who knows the old one learns to trust the new one. */
+  rotateKey: () => Promise<LogCheckpoint & { origin: string }>
+  /** Begins the schedule of a server. `version` is that of this program. */
+  begin: (version: string) => void
+  state: () => AuditLogState
+  /** Ends the schedule, with a last checkpoint. */
+  stop: () => Promise<void>
+}
+
+const checkpointMilliseconds = 60_000
+
+export function createAuditLog(context: AuditLogContext): AuditLog {
+  const { database, writer, auditLog: settings, now, log } = context
+  const { orm } = database
+  const { runExclusive } = createMutex()
+  const state: AuditLogState = { isServing: false, failure: undefined, folderFailure: undefined }
+  let opened: Promise<{ epoch: Epoch; signer: SignerKey }> | undefined
+
+  function openOnce(): Promise<{ epoch: Epoch; signer: SignerKey }> {
+    if (settings.mode === 'off')
+      throw new Fault('configuration', 'The audit log is off: set LATCHKEY_AUDIT_LOG to full or changes')
+    opened ??= openLog(context).catch((error: unknown) => {
+      opened = undefined
+      throw error
+    })
+    return opened
+  }
+
+  /** `alsoBy`: a key that signed until now. */
+  async function checkpoint(alsoBy: SignerKey[] = []): Promise<LogCheckpoint & { origin: string }> {
+    const { epoch, signer } = await openOnce()
+    const size = await appendRows({ orm, writer, mode: settings.mode })
+    const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
+    await publishAll(context, epoch, signed, state)
+    return { ...signed, origin: epoch.origin }
+  }
+
+  async function rotateKey(): Promise<LogCheckpoint & { origin: string }> {
+    const { epoch, signer } = await openOnce()
+    await replaceKey(context, await openMasterKey(context.masterKey, await listSigningKeys(orm)), epoch)
+    opened = undefined
+    return checkpoint([signer])
+  }
+
+  async function newestAt({ name }: Epoch, size: number): Promise<LogCheckpoint | undefined> {
+    const newest = await newestCheckpoint(orm, name)
+    return newest !== undefined && newest.size >= size ? newest : undefined
+  }
+
+  async function sign({ name, origin }: Epoch, signers: SignerKey[], size: number): Promise<LogCheckpoint> {
+    const at = now()
+    const text = checkpointText({ origin, size, root: await rootOf(orm, size) })
+    const note = formatNote({ text, signatures: signers.map((signer) => signNote(text, signer, at)) })
+    const signed = { epoch: name, size, at, note }
+    await writer.write([insertCheckpoint(orm, signed)]).catch((error: unknown) => {
+      // Another node has signed the same.
+      if (!isOvertaken(error)) throw error
+    })
+    // One line, so that a log server far away holds it too. A command prints the checkpoint itself.
+    if (state.isServing) log('info', 'audit_checkpoint', { origin, size, root: text.split('\n')[2], note: signed.note })
+    return signed
+  }
+
+  const run = () => runExclusive(() => checkpoint())
+  return { settings, checkpoint: run, rotateKey: () => runExclusive(rotateKey), ...scheduled(context, run, state) }
+}
+
+/** What a server does about its log, and how that goes. */
+function scheduled(
+  { database, writer, auditLog: settings, now, log }: AuditLogContext,
+  checkpoint: AuditLog['checkpoint'],
+  state: AuditLogState,
+): Pick<AuditLog, 'begin' | 'state' | 'stop'> {
+  let stopTimer: (() => void) | undefined
+  const attempt = async (work: () => Promise<unknown>) => {
+    try {
+      await work()
+      state.failure = undefined
+    } catch (error) {
+      state.failure = describeError(error)
+      log('error', 'audit_log_failed', { reason: state.failure })
+    }
+  }
+  return {
+    begin: (version) => {
+      if (settings.mode === 'off') return
+      state.isServing = true
+      stopTimer = every(checkpointMilliseconds, () => attempt(checkpoint))
+      const record = insertLogRecord(database.orm, 'start', now(), { version, mode: settings.mode })
+      void attempt(() => writer.write([record]))
+    },
+    state: () => ({ ...state }),
+    stop: async () => {
+      if (stopTimer === undefined) return
+      stopTimer()
+      stopTimer = undefined
+      await attempt(checkpoint)
+    },
+  }
+}
+
+/** Where the last checkpoint of a database file is kept outside of it; undefined for a server database. */
+export function checkpointFileFor({ kind, path }: Pick<Database, 'kind' | 'path'>): string | undefined {
+  return kind === 'file' ? `${path}.audit-checkpoint` : undefined
+}
+
+/** Opens the epoch in force and its key. Begins the first epoch, or a new one if the database went back to an older state. */
+async function openLog(context: AuditLogContext): Promise<{ epoch: Epoch; signer: SignerKey }> {
+  const { database, writer, masterKey: source, log } = context
+  const { orm } = database
+  const masterKey = await openMasterKey(source, await listSigningKeys(orm))
+  const known = await readEpoch(orm)
+  const setback = known && (await findSetback(context, known))
+  if (known === undefined || setback !== undefined) {
+    const { epoch, statements } = await beginEpoch({ orm, now: context.now }, masterKey, setback)
+    await writer.write(statements).catch((error: unknown) => {
+      if (!isOvertaken(error)) throw error
+    })
+    if (setback !== undefined)
+      log('warn', 'audit_log_epoch', {
+        epoch: epoch.name,
+        entries_gone: setback.entriesGone,
+        last_size: setback.checkpoint.size,
+        reason: 'the database has gone back to an older state',
+      })
+  }
+  const epoch = await readEpoch(orm)
+  if (epoch === undefined) throw new Error('The audit log has no epoch')
+  const key = currentAuditKey(await listAuditKeys(orm)) ?? (await replaceKey(context, masterKey, epoch))
+  return { epoch, signer: await openAuditKey(masterKey, key, epoch.origin) }
+}
+
+/** A new key that signs from now on. The log says so, and who has its entries knows the new key. */
+async function replaceKey(
+  { database, writer, now }: AuditLogContext,
+  masterKey: CryptoKey,
+  { origin }: Epoch,
+): Promise<AuditKey> {
+  const { orm } = database
+  const at = now()
+  const key = await createAuditKey(masterKey, at)
+  const body = { event: 'replaced', verifier_key: verifierOf(key, origin).text }
+  await writer.write([retireAuditKeys(orm, at), insertAuditKey(orm, key), insertLogRecord(orm, 'key', at, body)])
+  return key
+}
+
+/** What a checkpoint that was kept outside the database has and the database does not. */
+async function findSetback(
+  { database, auditLog: settings, log }: AuditLogContext,
+  known: Epoch,
+): Promise<Setback | undefined> {
+  const file = checkpointFileFor(database)
+  const newest = await newestCheckpoint(database.orm, known.name)
+  const texts = [
+    newest?.note ?? '',
+    ...(file === undefined ? [] : [await readText(file)]),
+    ...(settings.folder === undefined ? [] : await readPublished(settings.folder)),
+  ].filter((text) => text !== '')
+  const epochs = new Set(await listEpochNames(database))
+  for (const text of texts) {
+    const found = await compareWith(database.orm, text, (epoch) => epochs.has(epoch))
+    if (found === 'foreign') log('warn', 'audit_checkpoint_foreign', { epoch: known.name, note: text.slice(0, 1_000) })
+    // What an earlier epoch lost is known, and in the log.
+    else if (found !== undefined && !isOver(found, known, epochs)) return found
+  }
+  return undefined
+}
+
+function isOver({ checkpoint }: Setback, known: Epoch, epochs: ReadonlySet<string>): boolean {
+  const epoch = parseOrigin(checkpoint.origin)?.epoch ?? ''
+  return epochs.has(epoch) && epoch !== known.name
+}
+
+async function listEpochNames({ client }: Database): Promise<string[]> {
+  const { rows } = await client.execute('select name from log_epochs')
+  return rows.map((row) => String(row.name))
+}
+
+/** A folder that cannot be written stops nothing: the doctor reports it, and the next checkpoint catches up. */
+async function publishAll(
+  { database, auditLog: settings, log }: AuditLogContext,
+  { name }: Epoch,
+  signed: LogCheckpoint,
+  state: AuditLogState,
+): Promise<void> {
+  const file = checkpointFileFor(database)
+  try {
+    if (file !== undefined) await replaceText(file, signed.note)
+    if (settings.folder !== undefined) await publish(database.orm, join(settings.folder, name), signed)
+    state.folderFailure = undefined
+  } catch (error) {
+    state.folderFailure = describeError(error)
+    log('error', 'audit_log_not_published', { folder: settings.folder, reason: state.folderFailure })
+  }
+}

@@ -1,0 +1,66 @@
+// The audit log as files, which any static file server or a USB stick carries: `checkpoint`, `checkpoints/<size>`, tiles and entries, in one
+// folder for each epoch. Files of an epoch that is over stay as they are.
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Orm } from '../../db/file/open.ts'
+import { parseCheckpoint } from '../transparency/checkpoint.ts'
+import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from '../transparency/tiles.ts'
+import { entryText } from './entry.ts'
+import { readEntries, readHashes } from './tree.ts'
+
+/** The bytes of a tile or bundle, from the database. */
+export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promise<Uint8Array> {
+  const [from, until] = [index * tileWidth, index * tileWidth + width]
+  if (level !== 'entries') return Buffer.concat(await readHashes(orm, level, from, until))
+  const entries = await readEntries(orm, from, until)
+  if (entries.length !== width) throw new Error(`The audit log lacks entries between ${from} and ${until}`)
+  return formatBundle(entries.map((entry) => Buffer.from(entryText(entry))))
+}
+
+/** Adds what a log of `size` entries has and the folder does not have yet; the checkpoint comes last. */
+export async function publish(orm: Orm, folder: string, { size, note }: { size: number; note: string }): Promise<void> {
+  const published = parseCheckpoint(await readText(join(folder, 'checkpoint')))?.size ?? 0
+  for (const tile of tilesOf(size, Math.min(published, size))) {
+    const path = join(folder, tilePath(tile))
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, await tileBytes(orm, tile))
+    // What the whole tile has, its parts need not have.
+    if (tile.width === tileWidth) await rm(`${path}.p`, { recursive: true, force: true })
+  }
+  await mkdir(join(folder, 'checkpoints'), { recursive: true })
+  await replaceText(join(folder, 'checkpoints', String(size)), note)
+  await replaceText(join(folder, 'checkpoint'), note)
+}
+
+/** Replaces a file in one step, so that a reader finds the old text or the new one, after a power loss too. */
+export async function replaceText(path: string, text: string): Promise<void> {
+  const next = `${path}.next`
+  const file = await open(next, 'w', 0o644)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(next, path)
+}
+
+/** The text of a file; empty if there is none. */
+export function readText(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
+}
+
+/** The newest checkpoint of each epoch in a folder. */
+export async function readPublished(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const texts: string[] = []
+  for (const name of names.filter((each) => /^[0-9]{8}-[0-9a-f]{8}$/.test(each)))
+    texts.push(await readText(join(folder, name, 'checkpoint')))
+  return texts.filter((text) => text !== '')
+}

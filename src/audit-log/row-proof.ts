@@ -1,0 +1,83 @@
+// A proof that the audit log has a row: a tlog-proof file that brings the row, its salt and its entry along, so that its reader needs nothing
+// but the verifier key. Rules only.
+
+import { openCheckpoint } from '../transparency/checkpoint.ts'
+import { hashLeaf, isIncluded } from '../transparency/merkle.ts'
+import { checkSignature, type VerifierKey } from '../transparency/note.ts'
+import { formatProof, parseProof } from '../transparency/proof.ts'
+import { checkShape, type } from '../values/shape.ts'
+import { commitTo } from './entry.ts'
+
+/** What a proof has about its row: the text that the tree holds, and what opens its commitment. */
+export type ProvenRow = { entry: string; salt: string; row: string }
+
+export type RowProof = { index: number; hashes: Uint8Array[]; checkpoint: string; row: ProvenRow }
+
+export function formatRowProof({ index, hashes, checkpoint, row }: RowProof): string {
+  return formatProof({ extra: Buffer.from(JSON.stringify(row)), index, hashes, checkpoint })
+}
+
+const rowShape = type({ '+': 'reject', entry: 'string', salt: /^[0-9a-f]{32}$/, row: 'string' })
+const entryShape = type({ '+': 'reject', v: '1', kind: 'string', at: 'string', commit: /^[0-9a-f]{64}$/ })
+
+/** Why a proof proves nothing. */
+export type ProofProblem =
+  | 'malformed'
+  | 'other_log'
+  | 'unsigned'
+  | 'wrong_signature'
+  | 'no_row'
+  | 'other_row'
+  | 'not_included'
+  | 'wrong_cosignature'
+
+export type CheckedProof =
+  | { problem: ProofProblem }
+  | {
+      problem: undefined
+      origin: string
+      index: number
+      size: number
+      kind: string
+      /** ISO 8601. */
+      at: string
+      /** The text of the row. */
+      row: string
+      witnesses: { name: string; at: number }[]
+    }
+
+/** Checks everything that a proof says, with the key of the log and those of witnesses. A witness that has not signed is left out. */
+export function checkRowProof(text: string, key: VerifierKey, witnessKeys: readonly VerifierKey[] = []): CheckedProof {
+  const proof = parseProof(text)
+  if (proof === undefined) return { problem: 'malformed' }
+  const checkpoint = openCheckpoint(checkpointIn(text), key)
+  if (typeof checkpoint === 'string') return { problem: checkpoint }
+  const proven = parseRow(proof.extra)
+  if (proven === undefined) return { problem: 'no_row' }
+  const { entry, said, salt, row } = proven
+  if (commitTo(Buffer.from(salt, 'hex'), row).toString('hex') !== said.commit) return { problem: 'other_row' }
+  const { origin, size, root, note } = checkpoint
+  const { index, hashes } = proof
+  const leafHash = hashLeaf(Buffer.from(entry))
+  if (!isIncluded({ index, size, root, leafHash, proof: hashes })) return { problem: 'not_included' }
+  const witnesses: { name: string; at: number }[] = []
+  for (const witness of witnessKeys) {
+    const signature = checkSignature(note, witness)
+    if (signature === 'wrong') return { problem: 'wrong_cosignature' }
+    if (signature !== 'missing') witnesses.push({ name: witness.name, at: signature.at ?? 0 })
+  }
+  return { problem: undefined, origin, index, size, kind: said.kind, at: said.at, row, witnesses }
+}
+
+function checkpointIn(text: string): string {
+  return text.slice(text.indexOf('\n\n') + 2)
+}
+
+function parseRow(extra: Uint8Array | undefined) {
+  try {
+    const proven = checkShape(rowShape, JSON.parse(Buffer.from(extra ?? []).toString()))
+    return { ...proven, said: checkShape(entryShape, JSON.parse(proven.entry)) }
+  } catch {
+    return undefined
+  }
+}

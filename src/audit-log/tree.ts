@@ -1,0 +1,70 @@
+// The tree of the audit log in the database: hashes of whole tiles are stored, all others are computed from at most 256 leaves or hashes.
+import type { Orm } from '../../db/file/open.ts'
+import { type LogEntry, type LogNode, readLogEntries, readLogNodes } from '../../db/tables/audit-log.ts'
+import { composeHash, type ProofPart, perfectHash, rootParts, type Subtree } from '../transparency/merkle.ts'
+import { tileWidth } from '../transparency/tiles.ts'
+import { leafHash } from './entry.ts'
+
+const tileHeight = 8
+
+/** Reads whole ranges, however many rows fit in a response. */
+export async function readEntries(orm: Orm, from: number, until: number): Promise<LogEntry[]> {
+  const entries: LogEntry[] = []
+  while (from + entries.length < until) {
+    const more = await readLogEntries(orm, from + entries.length, until)
+    if (more.length === 0) break
+    entries.push(...more)
+  }
+  return entries
+}
+
+/**
+ * The hashes of a level of tiles: of leaves (level 0), or of whole tiles of the level below.
+ * @throws Error if the database lacks one
+ */
+export async function readHashes(orm: Orm, level: number, from: number, until: number): Promise<Uint8Array[]> {
+  const hashes =
+    level === 0 ? (await readEntries(orm, from, until)).map(leafHash) : await readLogNodes(orm, level, from, until)
+  if (hashes.length !== until - from)
+    throw new Error(`The audit log lacks hashes of level ${level} between ${from} and ${until}`)
+  return hashes
+}
+
+async function hashOf(orm: Orm, { level, index }: Subtree): Promise<Uint8Array> {
+  const width = 2 ** (level % tileHeight)
+  return perfectHash(await readHashes(orm, Math.floor(level / tileHeight), index * width, (index + 1) * width))
+}
+
+/** The hash that a part of a proof stands for. */
+async function hashOfPart(orm: Orm, part: ProofPart): Promise<Uint8Array> {
+  const hashes: Uint8Array[] = []
+  for (const subtree of part) hashes.push(await hashOf(orm, subtree))
+  return composeHash(hashes)
+}
+
+export function rootOf(orm: Orm, size: number): Promise<Uint8Array> {
+  return hashOfPart(orm, rootParts(size))
+}
+
+export async function hashesOf(orm: Orm, parts: readonly ProofPart[]): Promise<Uint8Array[]> {
+  const hashes: Uint8Array[] = []
+  for (const part of parts) hashes.push(await hashOfPart(orm, part))
+  return hashes
+}
+
+/** The hashes of the tiles that become whole when a tree of `size` leaves gets these. */
+export async function nodesFor(orm: Orm, size: number, leaves: readonly Uint8Array[]): Promise<LogNode[]> {
+  const nodes: LogNode[] = []
+  let [from, added] = [size, leaves]
+  for (let level = 0; added.length > 0; level += 1) {
+    const start = from - (from % tileWidth)
+    const hashes = [...(await readHashes(orm, level, start, from)), ...added]
+    const made = Array.from({ length: Math.floor(hashes.length / tileWidth) }, (_, index) =>
+      perfectHash(hashes.slice(index * tileWidth, (index + 1) * tileWidth)),
+    )
+    from = start / tileWidth
+    nodes.push(...made.map((hash, index) => ({ level: level + 1, number: from + index, hash })))
+    added = made
+  }
+  return nodes
+}
