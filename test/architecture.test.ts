@@ -1,6 +1,7 @@
 // The plan of the house, held against the imports: which way they point, what stays pure, and where the runtimes are named.
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import type { AdminContext } from '../src/admin/operation/context.ts'
 import type { OperationsContext } from '../src/admin/operations.ts'
@@ -251,6 +252,34 @@ describe('files', () => {
     expect(long).toEqual([])
   })
 })
+
+describe('tests', () => {
+  test('leave to chance only what one seed repeats', () => {
+    const found = [...new Bun.Glob('test/**/*.ts').scanSync(root)]
+    const random = new RegExp(['Math', 'random'].join('\\.'))
+    expect(found.length).toBeGreaterThan(300)
+    expect(found.filter((file) => random.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+  })
+})
+
+describe('the repository', () => {
+  const tracked = trackedFiles()
+
+  test('has no file that a program made, and none over 1 MB', () => {
+    expect(tracked.length).toBeGreaterThan(1000)
+    expect(tracked.filter((file) => /(^dist\/|\.bun-build$|\.node$)/.test(file))).toEqual([])
+    expect(
+      tracked.filter((file) => (statSync(join(root, file), { throwIfNoEntry: false })?.size ?? 0) > 2 ** 20),
+    ).toEqual([])
+  })
+})
+
+/** What git has. Of a copy without git, everything but what is installed and built. */
+function trackedFiles(): string[] {
+  const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 })
+  if (status === 0) return stdout.split('\0').filter((file) => file !== '')
+  return [...new Bun.Glob('{*,{src,db,scripts,test}/**/*}').scanSync({ cwd: root, dot: true })]
+}
 
 function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')

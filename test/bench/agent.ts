@@ -3,8 +3,11 @@
 import { createServer, get } from 'node:http'
 import { join } from 'node:path'
 import { buildPortableFiles } from '../../scripts/build/release/portable-files.ts'
+import { createJitter } from '../support/chance.ts'
 import { runtimes } from '../support/runtimes.ts'
 import { benchFolder, median, residentMegabytes, rounds, spawnServer } from './measure.ts'
+
+const chance = createJitter()
 
 const streams = Number(process.env.BENCH_CONCURRENCY ?? 200)
 const events = 40
@@ -29,7 +32,7 @@ function serveUpstream(): void {
       else setTimeout(send, eventMilliseconds)
     }
     // Streams of real clients do not beat together.
-    setTimeout(send, Math.random() * eventMilliseconds)
+    setTimeout(send, chance() * eventMilliseconds)
   })
   server.listen(0, '127.0.0.1', () => {
     const address = server.address()

@@ -1,10 +1,13 @@
 // Acknowledged preset versions survive a crash unchanged. The server is killed twenty times during posts, designations
 // and archivings; each time, the file on disk and the restarted server must match every request and response so far.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createChance } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import type { Row } from '../support/latchkey.ts'
 import { bodyOf, type Preset, type Version } from '../support/preset-client.ts'
+
+const chance = createChance('preset-crash')
 
 const rounds = 20
 const slugs = ['a', 'b', 'c', 'd']
@@ -71,9 +74,9 @@ async function change(preset: Known): Promise<void> {
     preset.known = preset.asked
   }
   const name = crypto.randomUUID()
-  const designated = 1 + Math.floor(Math.random() * Math.max(...versions.keys()))
+  const designated = 1 + Math.floor(chance() * Math.max(...versions.keys()))
   await ask({ name, designated }, 'PATCH', slug, { name, designated_version: designated })
-  if (Math.random() < 0.7) return
+  if (chance() < 0.7) return
   await ask({ status: 'archived' }, 'DELETE', slug)
   await ask({ status: 'active' }, 'POST', `${slug}/restore`)
 }
@@ -99,7 +102,7 @@ async function killAmidWork(presets: Known[], answersUntilKill: number): Promise
         if (!isKilled || !['ECONNRESET', 'ECONNREFUSED', 'EPIPE'].includes(code)) throw error
       }
       // Kills shortly after a response, when the server is busy again.
-      if (++answers === killAt) setTimeout(kill, Math.random() * 4)
+      if (++answers === killAt) setTimeout(kill, chance() * 4)
     }
   }
   await Promise.all(
@@ -176,7 +179,7 @@ async function createPreset(slug: string): Promise<Known> {
 test(`a server killed ${rounds} times amid changes of presets has lost none that it acknowledged`, async () => {
   const presets = await Promise.all(slugs.map(createPreset))
   for (let round = 1; round <= rounds; round++) {
-    await killAmidWork(presets, 1 + Math.floor(Math.random() * 100))
+    await killAmidWork(presets, 1 + Math.floor(chance() * 100))
     checkFile()
     served = await installation.serve()
     for (const preset of presets) {

@@ -2,6 +2,7 @@
 // designate it. Every response is correct, every version exists once, and the changes form one history without gaps.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { chanceEnvironment } from '../support/chance.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import type { Row } from '../support/latchkey.ts'
 import { bodyOf, type Changed, type Posted, type Preset, type Version } from '../support/preset-client.ts'
@@ -15,7 +16,7 @@ type Change = Row & { operation: string; before: PresetRow | null; after: Preset
 function startClient(task: 'post' | 'change', settings: object): Client {
   const program = [process.execPath, join(import.meta.dirname, '../support/preset-client.ts')]
   const child = Bun.spawn([...program, task, JSON.stringify(settings)], {
-    env: {},
+    env: chanceEnvironment,
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',

@@ -2,11 +2,14 @@
 import { expect } from 'bun:test'
 import { cpSync, existsSync, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
+import { createChance } from '../support/chance.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { briefRuntime, runCommand, temporaryFolder } from '../support/latchkey.ts'
+
+const chance = createChance('restore')
 
 const { afterAll, afterEach, beforeAll, beforeEach, test } = onFile('backup by copy')
 
@@ -80,7 +83,7 @@ test(`killed at ${kills} random moments, a database is in place that starts`, as
     })
     await Promise.race([begun.promise, child.exited])
     watcher.close()
-    await Promise.race([Bun.sleep(Math.random() * 300), child.exited])
+    await Promise.race([Bun.sleep(chance() * 300), child.exited])
     child.kill('SIGKILL')
     await child.exited
     expect(existsSync(path)).toBe(true)

@@ -15,6 +15,7 @@ import type { Dependencies } from '../../src/server/context.ts'
 import { type Server, type StartOptions, startServer } from '../../src/server/server.ts'
 import { type Config, loadConfig } from '../../src/settings/config.ts'
 import { atEnd } from './at-end.ts'
+import { createJitter } from './chance.ts'
 import { compiledProgram } from './compiled-program.ts'
 import { takeKeyPair } from './key-pairs.ts'
 import { writeMigratedFile } from './migrated-file.ts'
@@ -79,7 +80,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const dependencies: Dependencies = {
     now: Date.now,
     monotonic: options.dependencies?.now ?? (() => performance.now()),
-    random: Math.random,
+    random: createJitter(),
     fetch: outboundFetch,
     resolve: resolveHost,
     usesProxy: false,

@@ -2,8 +2,11 @@
 import { decodeJwt } from 'jose'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { Fault } from '../../src/fault.ts'
+import { createChance } from './chance.ts'
 import type { Served, Trust } from './installation.ts'
 import { audience, postExchange } from './latchkey.ts'
+
+const chance = createChance('load')
 
 export type Target = Trust & Pick<Served, 'baseUrl' | 'ask'>
 
@@ -113,8 +116,8 @@ async function changePolicy(target: Target, acknowledged: Acknowledged): Promise
     changeState(target, acknowledged, state, operation, input, becomes)
   await change('policies.create', { name: policy, issuer: 'idp', key: 'target', audience, subject: policy }, 'enabled')
   await change('policies.pause', { policy }, 'paused')
-  if (Math.random() < 0.5) await change('policies.resume', { policy }, 'enabled')
-  if (Math.random() < 0.3) await change('policies.delete', { policy }, 'absent')
+  if (chance() < 0.5) await change('policies.resume', { policy }, 'enabled')
+  if (chance() < 0.3) await change('policies.delete', { policy }, 'absent')
 }
 
 async function changeKey(target: Target, acknowledged: Acknowledged): Promise<void> {
@@ -125,8 +128,8 @@ async function changeKey(target: Target, acknowledged: Acknowledged): Promise<vo
     changeState(target, acknowledged, state, operation, input, becomes)
   await change('keys.create', { name: key, owner: key }, 'enabled')
   await change('keys.disable', { key }, 'disabled')
-  if (Math.random() < 0.5) await change('keys.enable', { key }, 'enabled')
-  if (Math.random() < 0.3) await change('keys.delete', { key }, 'absent')
+  if (chance() < 0.5) await change('keys.enable', { key }, 'enabled')
+  if (chance() < 0.3) await change('keys.delete', { key }, 'absent')
 }
 
 async function changeState(

@@ -1,6 +1,9 @@
 // A client of one preset as a separate program. `post` creates versions, many at a time; `change` archives, restores,
 // designates and reads until its standard input ends. It prints a JSON line when it is ready, and one with all
 // responses at the end.
+import { createChance } from './chance.ts'
+
+const chance = createChance('preset-client')
 export type Version = { id: string; version: number; config: { model: string }; system_prompt: string | null }
 export type Preset = Record<string, unknown> & {
   status: string
@@ -62,7 +65,7 @@ async function change(settings: PresetClientSettings, isOver: () => boolean): Pr
   const designate = async () => {
     await ask(changed.read, 'GET')
     const latest = changed.read.at(-1)?.designated_version.version ?? 1
-    await ask(changed.designated, 'PATCH', '', { designated_version: 1 + Math.floor(Math.random() * latest) })
+    await ask(changed.designated, 'PATCH', '', { designated_version: 1 + Math.floor(chance() * latest) })
   }
   const work = async (designator: number) => {
     while (!isOver()) {
