@@ -99,7 +99,8 @@ async function forge(change: { sql?: string; manifest?: Partial<Manifest> }): Pr
   truncateSync(file, manifest.database_bytes)
   if (change.sql !== undefined) {
     const script = "const [path, sql] = process.argv.slice(1); new (require('bun:sqlite').Database)(path).run(sql)"
-    expect(Bun.spawnSync([process.execPath, '-e', script, file, change.sql]).exitCode).toBe(0)
+    const { exitCode, stderr } = Bun.spawnSync([process.execPath, '-e', script, file, change.sql])
+    if (exitCode !== 0) throw new Error(`The backup could not be forged: ${stderr}`)
   }
   const bytes = readFileSync(file)
   const fitting = { database_bytes: bytes.length, database_sha256: createHash('sha256').update(bytes).digest('hex') }

@@ -47,10 +47,9 @@ onFile('holder of the file').test(
   async () => {
     const { folder: cwd, env } = installation
     const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => startServing(['serve'], { cwd, env })))
-    for (const outcome of outcomes) {
-      if (outcome.status === 'fulfilled') running.push(outcome.value)
-      else expect(String(outcome.reason)).toContain('exit code 1, {"error":{"code":"conflict"')
-    }
+    running.push(...outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : [])))
+    for (const reason of outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : [])))
+      expect(String(reason)).toContain('exit code 1, {"error":{"code":"conflict"')
     expect(running.length).toBe(1)
     expect((await installation.run('keys', 'list')).code).toBe(0)
   },

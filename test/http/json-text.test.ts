@@ -72,8 +72,8 @@ describe('the members of the outermost object', () => {
   for (const [text, isTwice] of rows)
     test(`${text} ${isTwice ? 'names one twice, and is refused' : 'names each once'}`, async () => {
       expect(await parse(text)).toBeObject()
-      if (isTwice) await expect(parse(text, { membersOnce: true })).rejects.toThrow('twice')
-      else expect(await parse(text, { membersOnce: true })).toEqual(JSON.parse(text))
+      const read: unknown = await parse(text, { membersOnce: true }).catch(String)
+      expect(read).toEqual(isTwice ? expect.stringContaining('twice') : JSON.parse(text))
     })
 })
 
@@ -111,8 +111,8 @@ describe('a body', () => {
   ]
   for (const [name, text, code] of hostile)
     test(`of 31 megabytes ${name} is ${code}`, async () => {
-      if (code === 'taken') expect(await parse(text, { membersOnce: true })).toBeObject()
-      else await expect(parse(text, { membersOnce: true })).rejects.toThrow('at most')
+      const outcome = await parse(text, { membersOnce: true }).then((read) => typeof read, String)
+      expect(outcome).toMatch(code === 'taken' ? /^object$/ : /at most/)
     })
 })
 

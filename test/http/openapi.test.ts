@@ -81,8 +81,8 @@ test('answers that carry a credential or administration are those that the harne
 test('parameters of paths and headers of responses are described', () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const { parameters = [], responses } of Object.values(methods)) {
-      for (const parameter of parameters as Record<string, unknown>[])
-        if (parameter.in === 'path') expect({ path, ...parameter }).toHaveProperty('description')
+      for (const parameter of (parameters as Record<string, unknown>[]).filter((each) => each.in === 'path'))
+        expect({ path, ...parameter }).toHaveProperty('description')
       for (const [status, { headers }] of Object.entries(responses)) {
         expect(Object.keys(headers ?? {})).toEqual([
           'x-request-id',

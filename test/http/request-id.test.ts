@@ -18,7 +18,8 @@ test('an id is a UUID of version 7 whose first 48 bits are the time', () => {
 test('ids sort by time', () => {
   fc.assert(
     fc.property(moment, moment, (one, other) => {
-      if (one !== other) expect(createRequestId(one) < createRequestId(other)).toBe(one < other)
+      fc.pre(one !== other)
+      expect(createRequestId(one) < createRequestId(other)).toBe(one < other)
     }),
   )
 })

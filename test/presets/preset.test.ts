@@ -70,15 +70,17 @@ describe('the system prompt', () => {
 
 describe('a refusal', () => {
   test('is one fault with all problems', () => {
+    let thrown: unknown
     try {
       readPreset('chat', { temperature: 3, metadata: { trace_id: 'a'.repeat(513) } })
-      expect.unreachable()
     } catch (error) {
-      expect(error).toBeInstanceOf(Fault)
-      expect((error as Fault).code).toBe('invalid')
-      expect((error as Fault).message).toBe(
-        'temperature: must be a number from 0 to 2; messages: is required; metadata.trace_id: must be at most 512 characters',
-      )
+      thrown = error
     }
+    expect(thrown).toBeInstanceOf(Fault)
+    expect(thrown).toMatchObject({
+      code: 'invalid',
+      message:
+        'temperature: must be a number from 0 to 2; messages: is required; metadata.trace_id: must be at most 512 characters',
+    })
   })
 })

@@ -138,8 +138,10 @@ test('applied to any request, it keeps the request’s own fields and removes th
         const applied = applyPreset(target, preset, { ...fields, model: 'm@preset/a@2', preset: 'a@2' })
         expect(applied.model).toBe('m')
         expect(Object.hasOwn(applied, 'preset')).toBe(false)
-        for (const [name, value] of Object.entries(fields))
-          if (value !== null && name !== 'tools' && name !== 'messages') expect(applied[name]).toEqual(value)
+        const kept = Object.entries(fields).filter(
+          ([name, value]) => value !== null && name !== 'tools' && name !== 'messages',
+        )
+        for (const [name, value] of kept) expect(applied[name]).toEqual(value)
       },
     ),
   )

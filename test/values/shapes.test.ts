@@ -86,8 +86,9 @@ test('a time fits the schema when it is one, but for days that no month has', ()
   fc.assert(
     fc.property(text, (text) => {
       const isTaken = !(timeShape(text) instanceof type.errors)
-      if (isTaken) expect({ text, fits: fits(text) }).toEqual({ text, fits: true })
-      else if (fits(text)) expect(text).toMatch(/^....-(02-(29|30|31)|(04|06|09|11)-31)/)
+      // A schema does not know how long a month is.
+      const isNoDay = /^....-(02-(29|30|31)|(04|06|09|11)-31)/.test(text)
+      expect(isTaken ? [true] : [false, isNoDay]).toContain(fits(text))
     }),
     { numRuns: 2_000 },
   )

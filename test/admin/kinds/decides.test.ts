@@ -61,9 +61,10 @@ async function age(): Promise<void> {
 test('every field that can be set has an edit here, and says why not everybody looks at it', () => {
   expect(Object.keys(edits).toSorted()).toEqual(settable.map(([name]) => name).toSorted())
   for (const kind of kinds)
-    for (const [name, { shape, decides = [], why = recordOf(kind).why ?? '' }] of Object.entries(recordOf(kind).fields))
-      if (shape !== undefined)
-        expect([kind, name, decides.length === everyJudge.length || why.length > 10]).toEqual([kind, name, true])
+    for (const [name, { decides = [], why = recordOf(kind).why ?? '' }] of Object.entries(recordOf(kind).fields).filter(
+      ([, { shape }]) => shape !== undefined,
+    ))
+      expect([kind, name, decides.length === everyJudge.length || why.length > 10]).toEqual([kind, name, true])
 })
 
 describe('what is read of a policy is what the table says:', () => {

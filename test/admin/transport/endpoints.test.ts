@@ -227,7 +227,7 @@ describe('refused is', () => {
     test(`${name}: ${status}`, async () => {
       const answer = await call(method, path, key(), body)
       expect(answer.status).toBe(status)
-      if (status >= 400) expect(answer.error).toMatchObject({ code: status })
+      expect(answer.error).toEqual(status >= 400 ? expect.objectContaining({ code: status }) : undefined)
     })
   }
 
