@@ -134,7 +134,7 @@ test.skipIf(prlimit === null)(
     const fields = { federation_policy_id: trusted.policyId, subject_token: trusted.subjectToken }
     const readyUrl = new URL('/readyz', served.baseUrl)
     expect((await fetch(readyUrl)).status).toBe(200)
-    while ((await postExchange(served.baseUrl, fields)).status === 200);
+    await until('the disk to be full', async () => (await postExchange(served.baseUrl, fields)).status !== 200)
     const full = await fetch(readyUrl)
     const body: unknown = await full.json()
     expect({ status: full.status, body }).toMatchObject({ status: 503, body: { failing: ['writer'] } })

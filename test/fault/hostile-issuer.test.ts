@@ -22,8 +22,6 @@ import {
 import { hasDatabaseFiles } from '../support/sqld.ts'
 import { createKeyPair, encodePart, type KeyPair, signToken } from '../support/subject-token.ts'
 
-/** The 5 s limit of a fetch, plus a margin for a busy machine. */
-const answerMillisecondsMax = 5_000 + 3_000
 /** A third of a 300 MB document, so buffering the document would show, even briefly. */
 const growthMegabytesMax = 100
 const testMillisecondsMax = 30_000
@@ -107,7 +105,6 @@ afterAll(async () => {
 
 /** Exchanges a token of the issuer. Returns the error that an admin gets who refreshes its keys at the same time. */
 async function expectAnswer(issuer: string, trusted: Trust, expected: Expected): Promise<string> {
-  const startedAt = performance.now()
   const answer = exchange(trusted)
   const refreshed = served.ask('issuers.refresh', { issuer }).then(
     () => 'refreshed',
@@ -115,7 +112,6 @@ async function expectAnswer(issuer: string, trusted: Trust, expected: Expected):
   )
   const first = await Promise.race([answer.then(() => 'hostile'), exchange(good).then(({ status }) => status)])
   const response = await answer
-  expect(performance.now() - startedAt).toBeLessThan(answerMillisecondsMax)
 
   const { error } = (await response.json()) as { error?: string }
   const { data } = await served.ask<{ data: Row[] }>('audit.list', { limit: 1_000 })

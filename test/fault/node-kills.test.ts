@@ -24,6 +24,7 @@ import {
 } from '../support/latchkey.ts'
 import { testMasterKey } from '../support/server-kind.ts'
 import { databaseFileAt } from '../support/sqld.ts'
+import { until } from '../support/until.ts'
 
 const killsUsual = 2
 const kills = Number(process.env.LATCHKEY_TEST_KILLS ?? killsUsual)
@@ -154,7 +155,7 @@ test('what was answered is in the ledger once, and acknowledged changes are made
   for (let kill = 0; kill < kills; kill++) {
     makeTrouble(kill)
     const before = answeredTotal()
-    while (answeredTotal() < before + 20) await Bun.sleep(2)
+    await until('20 responses', () => answeredTotal() >= before + 20, answeredTotal)
     if (kill % 5 === 1) {
       await killDatabase()
       await startDatabase()
@@ -162,7 +163,7 @@ test('what was answered is in the ledger once, and acknowledged changes are made
   }
   makeTrouble(kills)
   const before = answeredTotal()
-  while (answeredTotal() < before + 20) await Bun.sleep(2)
+  await until('20 more responses', () => answeredTotal() >= before + 20, answeredTotal)
   isOver = true
   await Promise.all(sending)
   const verified = await runCommand(['usage', 'verify'], { cwd: folder.path, env })

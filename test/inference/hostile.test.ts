@@ -120,11 +120,12 @@ describe('a caller is refused', () => {
   ] as const)
     test(`a body of millions of ${name}, before anybody else has to wait`, async () => {
       const { key } = await create({ allowed_models: ['m'] })
-      const startedAt = performance.now()
+      const startedAt = process.cpuUsage()
       const response = await latchkey.complete(body, { authorization: `Bearer ${key}` })
       expect([response.status, (await response.text()).includes('at most')]).toEqual([400, true])
       // Measured were some 100; it was up to 19,000.
-      expect(performance.now() - startedAt).toBeLessThan(3_000)
+      const { user, system } = process.cpuUsage(startedAt)
+      expect((user + system) / 1_000).toBeLessThan(3_000)
     })
 
   for (const climbing of ['..%2f..%2fmetrics', '%2e%2e%2fadmin', 'a%2f..%2f..%2fx', 'a%2f%2fb', '.'])

@@ -19,8 +19,6 @@ const growthMegabytesMax = 100
  * then is in use.
  */
 const memoryBytes = 128 * 1024 * 1024
-/** In this time the upstream has seen that all who left are gone. Streams that nobody ends would never stop. */
-const leavingMillisecondsMax = 5_000
 
 type Upstream = { send: (text: string) => void; end: () => void; hasLeft: boolean }
 type Client = { socket: Socket; bytes: number; tail: string; onData: () => void }
@@ -119,10 +117,8 @@ test(`${streams} streams of a megabyte, half of them left, are not kept`, async 
   await sendPieces(pieces / 2, numbers, clients)
   expect(numbers.filter((number) => upstreamOf(number).hasLeft)).toEqual([])
 
-  const leavingAt = performance.now()
   for (const number of leavers) clients[number]?.socket.destroy()
   await until('the upstream to see who left', () => leavers.every((number) => upstreamOf(number).hasLeft))
-  expect(performance.now() - leavingAt).toBeLessThan(leavingMillisecondsMax)
 
   await sendPieces(pieces / 2, stayers, clients)
   expect(megabytes() - megabytesAtStart).toBeLessThan(growthMegabytesMax)

@@ -12,6 +12,7 @@ import {
   type TestServer,
 } from '../support/latchkey.ts'
 import { type Nodes, startNodes, untilCounted, urlOf } from '../support/nodes.ts'
+import { until } from '../support/until.ts'
 
 let cluster: Nodes
 beforeAll(async () => {
@@ -62,7 +63,11 @@ describe('a budget', () => {
 })
 
 test('a rate is divided by the nodes that are live', async () => {
-  while (nodeAt(0).server.context.follow.liveNodes() !== 2) await nodeAt(0).server.context.follow.fresh()
+  const { follow } = nodeAt(0).server.context
+  await until('two nodes', async () => {
+    await follow.fresh()
+    return follow.liveNodes() === 2
+  })
   await nodeAt(1).server.context.follow.fresh()
   const made = await nodeAt(0).admin<Row & { key: string }>('keys.create', { name: 'rate', requests_per_minute: 20 })
   const statuses = await Promise.all(Array.from({ length: 60 }, (_, index) => infer(index % 2, made.key)))

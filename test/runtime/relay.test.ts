@@ -13,6 +13,7 @@ import { addressList } from '../../src/values/ip-address.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
+import { until } from '../support/until.ts'
 
 let folder: ReturnType<typeof temporaryFolder>
 let pairs: [one: TlsPair, two: TlsPair]
@@ -87,7 +88,7 @@ describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
       const before = answers.length
       preparePair(pairs[swap % 2 === 0 ? 0 : 1]).use()
       names.push(await presentedName(port))
-      while (answers.length === before && answers.length < 1_000) await Bun.sleep(1)
+      await until('the next response', () => answers.length !== before || answers.length === 1_000)
     }
     await Promise.all(load)
     expect(begun).toBe(50)
@@ -178,10 +179,8 @@ describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
     await new Promise((resolve) => silent.once('connect', resolve))
     await ask(port, new Agent({ keepAlive: true, rejectUnauthorized: false }))
     const closed = new Promise((resolve) => silent.once('close', resolve))
-    const startedAt = performance.now()
     await listener?.drain()
     await closed
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
     listener = undefined
   })
 
@@ -199,10 +198,8 @@ describe.skipIf(!hasOpenssl)('a secure listener (needs openssl)', () => {
     })
     // Connections are accepted in their order, so the server has the others when this one is served.
     expect(await presentedName(port)).toBe('one')
-    const startedAt = performance.now()
     await listener?.drain()
     await Promise.all(closed)
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
     listener = undefined
   })
 

@@ -13,6 +13,7 @@ import {
   temporaryFolder,
   upstreamApiKey,
 } from './latchkey.ts'
+import { until } from './until.ts'
 
 export const masterKey = 'a1'.repeat(32)
 /** All nodes are one service to their clients. */
@@ -75,7 +76,10 @@ export function urlOf({ server }: TestServer): string {
 /** Waits until every node counts all of them. */
 export async function untilCounted({ nodes }: Nodes): Promise<void> {
   for (const { server } of nodes)
-    while (server.context.follow.liveNodes() < nodes.length) await server.context.follow.fresh()
+    await until('every node to be counted', async () => {
+      await server.context.follow.fresh()
+      return server.context.follow.liveNodes() >= nodes.length
+    })
 }
 
 export type { Row }

@@ -6,6 +6,7 @@ import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { atEnd } from './at-end.ts'
 import { freePort } from './free-port.ts'
+import { until } from './until.ts'
 
 /** Where a database is served: requests carry these headers. */
 export type Sqld = { url: string; headers: Record<string, string>; close: () => Promise<void> }
@@ -65,10 +66,10 @@ async function startSqld(path: string): Promise<Sqld> {
   })
   // Some tests leave their database to the end.
   atEnd(() => child.kill('SIGKILL'))
-  while (!(await isServing(url))) {
+  await until(`${LATCHKEY_TEST_SQLD}`, async () => {
     if (child.exitCode !== null) throw new Error(`${LATCHKEY_TEST_SQLD} ended with ${child.exitCode}`)
-    await Bun.sleep(5)
-  }
+    return isServing(url)
+  })
   const close = async () => {
     child.kill('SIGKILL')
     await child.exited

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
 import { createLedgerQueue } from '../../../db/write/ledger-queue.ts'
 import { auditRow, organizationRows, usageRow } from '../../support/rows.ts'
+import { until } from '../../support/until.ts'
 
 /** Queues ten rows, each in its own turn of the event loop. Commits end when `answer` is called with their number. */
 async function appendTen(options: { isShared: boolean; holdingMilliseconds?: number }) {
@@ -26,7 +27,7 @@ test('while four commits are on their way to a server, new rows share the next',
   const { rows, rowsOfCommits, answer } = await appendTen({ isShared: true })
   expect(rowsOfCommits()).toEqual([1, 1, 1, 1])
   answer(1)
-  while (rowsOfCommits().length < 5) await setImmediate()
+  await until('the fifth commit', () => rowsOfCommits().length >= 5, rowsOfCommits)
   expect(rowsOfCommits()).toEqual([1, 1, 1, 1, 6])
   for (const index of [0, 2, 3, 4]) answer(index)
   await rows
@@ -34,7 +35,7 @@ test('while four commits are on their way to a server, new rows share the next',
 
 test('commits that take long hold no others', async () => {
   const { rows, rowsOfCommits, answer } = await appendTen({ isShared: true, holdingMilliseconds: 20 })
-  while (rowsOfCommits().reduce((sum, count) => sum + count, 0) < 10) await setImmediate()
+  await until('ten rows', () => rowsOfCommits().reduce((sum, count) => sum + count, 0) >= 10, rowsOfCommits)
   for (const index of rowsOfCommits().keys()) answer(index)
   await rows
 })
