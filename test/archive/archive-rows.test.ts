@@ -38,9 +38,13 @@ const day = 24 * 60 * 60 * 1_000
 const now = Date.UTC(2026, 10, 22)
 /** The first row. One follows each second. */
 const start = now - 10 * day
-const count = 5_000
-/** A row that stays, for each second after it. */
-const before = start + 3_000 * 1_000
+const count = 500
+/** How many of them an archive takes: those before this time. */
+const due = 300
+const before = start + due * 1_000
+/** For tests that need several slices. */
+const many = { count: 5_000, due: 3_000, before: start + 3_000 * 1_000 }
+const addMany = () => addRows(writer, acme, many.count - count, start + count * 1_000)
 
 let own: TestDatabase
 let writer: Writer
@@ -75,16 +79,17 @@ describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
   const table = tableOf[kind]
 
   test('older than a time move to files with every value, and the others stay', async () => {
+    await addMany()
     const all = await readRows(own.database, table)
-    await run(kind, { rowsPerFileMax: 700 })
+    await run(kind, { before: many.before, rowsPerFileMax: 700 })
     const archives = readArchives(folder.path)
     expect(archives.length).toBeGreaterThan(1)
     const archived = archives.flatMap(({ rows }) => rows)
     const kept = await readRows(own.database, table)
     const byId = (one: Record<string, unknown>, other: Record<string, unknown>) => Number(one.id) - Number(other.id)
     expect([...archived, ...kept].toSorted(byId)).toEqual(all)
-    expect(archived.every(({ at }) => Number(at) < before)).toBe(true)
-    expect(kept.every(({ at }) => Number(at) >= before)).toBe(true)
+    expect(archived.every(({ at }) => Number(at) < many.before)).toBe(true)
+    expect(kept.every(({ at }) => Number(at) >= many.before)).toBe(true)
   })
 
   test('have a manifest that describes the file without the database', async () => {
@@ -99,7 +104,7 @@ describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
       file: String(archive?.file),
       sha256: createHash('sha256').update(file).digest('hex'),
       bytes: file.length,
-      rows: 3_000,
+      rows: due,
       first_row_id: Number(archive?.rows[0]?.id),
       last_row_id: Number(archive?.rows.at(-1)?.id),
       from: new Date(start).toISOString(),
@@ -165,10 +170,10 @@ describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
 
 test('a row that a wrong clock dated in the future stays and holds up no other', async () => {
   await writer.appendUsage({ ...usageRow('future', acme), at: now + 400 * day })
-  await addRows(writer, acme, 10, start + 6_000 * 1_000)
-  await run('usage', { before: start + 8_000 * 1_000 })
+  await addRows(writer, acme, 10, start + 600 * 1_000)
+  await run('usage', { before: start + 800 * 1_000 })
   const kept = await readRows(own.database, 'usage')
-  expect(kept.map(({ at }) => at)).toEqual([now + 400 * day, start + 6_009 * 1_000])
+  expect(kept.map(({ at }) => at)).toEqual([now + 400 * day, start + 609 * 1_000])
 })
 
 test('a long stream that was stored late is archived with the rows of its time', async () => {
@@ -181,6 +186,7 @@ test('a long stream that was stored late is archived with the rows of its time',
 
 test('a request is found by its id as long as it is in the database, across the gaps that archives leave', async () => {
   const { orm } = own.database
+  await addMany()
   // One that a wrong clock dated in the future stays before the gap.
   await writer.appendAudit({ ...auditRow(requestIdAt(now + 400 * day)), at: now + 400 * day })
   await addRows(writer, acme, 3_000, start + 6_000 * 1_000)
@@ -205,7 +211,7 @@ test('a request is found by its id as long as it is in the database, across the 
 })
 
 test('each archive is recorded with its user, and again when its rows have left', async () => {
-  await run('usage', { rowsPerFileMax: 700 })
+  await run('usage')
   const changes = await listChanges(own.database.orm, { limit: 99 }, (row) => row)
   const [first = ''] = readArchives(folder.path).map(({ file }) => file)
   const shown = changes
@@ -223,7 +229,8 @@ test('each archive is recorded with its user, and again when its rows have left'
 
 test('a row that changes before its file is compared with it fails the archive, and no row leaves', async () => {
   const { client } = own.database
-  const [last] = (await client.execute(`select id from usage where at < ${before} order by id desc limit 1`)).rows
+  await addMany()
+  const [last] = (await client.execute(`select id from usage where at < ${many.before} order by id desc limit 1`)).rows
   let isChanged = false
   /** The manifest is written before the rows are read again. */
   const rest = async () => {
@@ -233,15 +240,18 @@ test('a row that changes before its file is compared with it fails the archive, 
     await writer.write([execute('drop trigger usage_keeps_values'), execute(change)])
   }
   const pace = { rest, restAfterWrite: async () => {} }
-  await expect(run('usage', { pace })).rejects.toThrow('it does not hold the 3000 rows that were written')
+  await expect(run('usage', { before: many.before, pace })).rejects.toThrow(
+    'it does not hold the 3000 rows that were written',
+  )
   expect(isChanged).toBe(true)
   expect(await listArchives(own.database.orm, { limit: 9 })).toMatchObject([{ state: 'writing', sha256: null }])
-  expect(await readRows(own.database, 'usage')).toHaveLength(count)
+  expect(await readRows(own.database, 'usage')).toHaveLength(many.count)
 })
 
 test('a run that a stopping server ends is finished by the next one', async () => {
+  await addMany()
   const all = await readRows(own.database, 'usage')
-  const request = { before: { usage: before }, folder: folder.path, by: { kind: 'server' } as const }
+  const request = { before: { usage: many.before }, folder: folder.path, by: { kind: 'server' } as const }
   const stopping = createArchiver({ ...context, rowsPerFileMax: 700 })
   let reports = 0
   const onProgress = () => {
@@ -265,8 +275,9 @@ test('a run that a stopping server ends is finished by the next one', async () =
 })
 
 test('other work gets its turn between the slices of a run', async () => {
+  await addMany()
   // Three thousand rows are at least five slices, and each is read twice and removed once.
-  expect(await turnsDuring(() => run('usage'))).toBeGreaterThan(12)
+  expect(await turnsDuring(() => run('usage', many))).toBeGreaterThan(12)
 })
 
 test('day totals stay, and the check of totals leaves archived days out', async () => {
@@ -295,7 +306,7 @@ test.skipIf(!existsSync('/dev/full'))(
     expect(await readRows(own.database, 'usage')).toEqual(all)
     expect(readdirSync(folder.path)).toEqual([])
     await run('usage')
-    expect(readArchives(folder.path).flatMap(({ rows }) => rows)).toHaveLength(3_000)
+    expect(readArchives(folder.path).flatMap(({ rows }) => rows)).toHaveLength(due)
     expect(await listArchives(own.database.orm, { limit: 9 })).toHaveLength(1)
   },
 )
@@ -318,14 +329,13 @@ describe('a verified archive', () => {
 
   const damages: [name: string, damage: () => void, problem: string][] = [
     ['is missing', () => rmSync(paths().data), 'does not exist'],
-    ['is cut short', () => writeFileSync(paths().data, readFileSync(paths().data).subarray(0, 5_000)), 'damaged'],
+    ['is cut short', () => writeFileSync(paths().data, readFileSync(paths().data).subarray(0, 1_000)), 'damaged'],
     ['has other bytes', () => writeFileSync(paths().data, Bun.gzipSync('{}\n')), 'SHA-256'],
     ['has no manifest', () => rmSync(paths().manifest), 'does not exist'],
     [
       'has a manifest that was changed',
-      () =>
-        writeFileSync(paths().manifest, readFileSync(paths().manifest, 'utf8').replace('"rows": 3000', '"rows": 2')),
-      'rows is 2, not 3000',
+      () => writeFileSync(paths().manifest, readFileSync(paths().manifest, 'utf8').replace('"rows": 300', '"rows": 2')),
+      'rows is 2, not 300',
     ],
     ['has a manifest that is not JSON', () => writeFileSync(paths().manifest, '{'), 'not valid JSON'],
   ]
@@ -352,10 +362,11 @@ describe('a verified archive', () => {
     expect(await listArchives(own.database.orm, { limit: 9 })).toMatchObject([{ state: 'verified' }])
     writeFileSync(data, file)
     await run('usage')
-    expect(await readRows(own.database, 'usage')).toHaveLength(count - 3_000)
+    expect(await readRows(own.database, 'usage')).toHaveLength(count - due)
   })
 
   test('whose file was lost while rows were leaving keeps the other rows until the file is back', async () => {
+    await addMany()
     let removals = 0
     const stopping: ArchiveContext['writer'] = {
       write: async (statements) => {
@@ -363,18 +374,18 @@ describe('a verified archive', () => {
         await writer.write(statements)
       },
     }
-    await expect(run('usage', { writer: stopping })).rejects.toThrow('power cut')
+    await expect(run('usage', { ...many, writer: stopping })).rejects.toThrow('power cut')
     const { data } = paths()
     const file = readFileSync(data)
     const left = await readRows(own.database, 'usage')
-    expect(left.length).toBeLessThan(count)
-    expect(left.length).toBeGreaterThan(count - 3_000)
+    expect(left.length).toBeLessThan(many.count)
+    expect(left.length).toBeGreaterThan(many.count - many.due)
     rmSync(data)
-    await expect(run('usage')).rejects.toThrow('does not exist')
+    await expect(run('usage', many)).rejects.toThrow('does not exist')
     expect(await readRows(own.database, 'usage')).toEqual(left)
     writeFileSync(data, file)
-    await run('usage')
-    expect(await readRows(own.database, 'usage')).toHaveLength(count - 3_000)
+    await run('usage', many)
+    expect(await readRows(own.database, 'usage')).toHaveLength(many.count - many.due)
     expect(readArchives(folder.path)).toHaveLength(1)
   })
 })
