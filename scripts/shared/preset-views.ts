@@ -91,7 +91,11 @@ function withRest(drawn: string, shown: number, total: number, { offset }: Argum
 /** Comparing texts in which every line differs takes minutes. */
 const diffMillisecondsMax = 3_000
 
-export function drawDiff({ from, to, changes }: OperationResponse<'presets.diff'>): string {
+export function drawDiff(
+  { from, to, changes }: OperationResponse<'presets.diff'>,
+  _given?: Arguments,
+  timeout = diffMillisecondsMax,
+): string {
   if (changes.length === 0) return `${from.preset_version} and ${to.preset_version} are identical`
   const terminal = readTerminal()
   const [one, other] = [from, to].map((found) => `${showContent(found)}\n`)
@@ -103,7 +107,7 @@ export function drawDiff({ from, to, changes }: OperationResponse<'presets.diff'
     undefined,
     undefined,
     {
-      timeout: diffMillisecondsMax,
+      timeout,
     },
   ) as string | undefined
   if (patch === undefined)

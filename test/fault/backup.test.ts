@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path'
 import { removeScratch } from '../../src/backup/restore.ts'
 import { verifyBackup } from '../../src/backup/verify.ts'
-import { createChance } from '../support/chance.ts'
+import { createChance, killsOr } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Installation, install, type Served, type Trust, trust } from '../support/installation.ts'
@@ -16,7 +16,7 @@ const chance = createChance('backup')
 
 const { afterAll, beforeAll, test } = onFile('backup by copy')
 
-const kills = 20
+const kills = killsOr(8)
 
 let installation: Installation
 let issuerUrl: string
@@ -97,7 +97,7 @@ test(`with ${kills} kills, every backup restores to a state with everything ackn
       () => false,
     )
     // A killed backup may be at any point between its request and its response.
-    await Bun.sleep(chance() * 1.5 * milliseconds)
+    await Bun.sleep(((kill + chance()) / kills) * 1.5 * milliseconds)
     if (kill % 2 === 0) {
       const stopped = served.stopLoad()
       served.serving.process.kill('SIGKILL')

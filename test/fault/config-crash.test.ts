@@ -1,14 +1,14 @@
 // A document is applied as a whole or not at all, also when the server is killed at a random moment while it applies one.
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createChance } from '../support/chance.ts'
+import { createChance, killsOr } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
 
 const chance = createChance('config-crash')
 
-const rounds = 20
+const rounds = killsOr(8)
 const policiesPerRound = 60
 
 let installation: Installation
@@ -54,7 +54,7 @@ onFile('local socket').test(
         () => true,
         () => false,
       )
-      await pause(milliseconds * 1.5 * chance())
+      await pause(milliseconds * 1.5 * ((round + chance()) / rounds))
       serving.serving.process.kill('SIGKILL')
       const [isAcknowledged] = await Promise.all([applied, serving.serving.process.exited])
       const rows = countRows(round)

@@ -2,6 +2,7 @@
 // the restarted server must match every response that clients have received.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
+import { createChance, killsOr } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, publicUrl, type Served, type Trust, trust } from '../support/installation.ts'
 import { mintAt, postExchange, type Row } from '../support/latchkey.ts'
@@ -14,11 +15,11 @@ import {
   type State,
 } from '../support/load.ts'
 
-const rounds = 20
+const rounds = killsOr(8)
 /** Dollars per million tokens. Each request counts three prompt and three completion tokens. */
 const price = { model: 'echo', prompt: 1, completion: 2 }
 const nanodollarsPerRequest = 3 * 1_000 + 3 * 2_000
-const seed = Number(process.env.LATCHKEY_TEST_SEED ?? Date.now() % 1_000_000)
+const chance = createChance('crash')
 
 let installation: Installation
 let issuerUrl: string
@@ -27,17 +28,6 @@ beforeAll(async () => {
   issuerUrl = await installation.startIssuer()
 })
 afterAll(() => installation.remove())
-
-/** Random numbers from 0 to 1, reproducible by seed (mulberry32). */
-function createRandom(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /**
  * Reads the file after the kill, before any process opens it again. Resolves to the total cost of its requests in
@@ -139,7 +129,6 @@ async function killUnderLoad(
 }
 
 test(`a server killed ${rounds} times under load has lost nothing that it acknowledged`, async () => {
-  const random = createRandom(seed)
   const acknowledged = nothingAcknowledged()
   let round = 0
   try {
@@ -147,7 +136,7 @@ test(`a server killed ${rounds} times under load has lost nothing that it acknow
     const trusted = await trust(served, issuerUrl)
     await served.ask('prices.set', { prices: [price] })
     for (round = 1; round <= rounds; round++) {
-      await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(random() * 200))
+      await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(chance() * 200))
       const spentDollars = checkFile(acknowledged)
       served = await installation.serve()
       await checkServer(served, trusted, acknowledged, spentDollars)
@@ -157,13 +146,15 @@ test(`a server killed ${rounds} times under load has lost nothing that it acknow
     checkFile(acknowledged)
     expect(await installation.run('usage', 'verify')).toMatchObject({ code: 0 })
   } catch (error) {
-    throw new Error(`Failed in round ${round} with LATCHKEY_TEST_SEED=${seed}: ${error}`, { cause: error })
+    throw new Error(`Failed in round ${round}: ${error}`, { cause: error })
   }
 
   const kinds = [...acknowledged.answers.values()]
-  expect(acknowledged.tokens.size).toBeGreaterThan(300)
-  expect(kinds.filter((kind) => kind === 'plain').length).toBeGreaterThan(100)
-  expect(kinds.filter((kind) => kind === 'streamed').length).toBeGreaterThan(100)
-  for (const kind of ['response', 'message']) expect(kinds.filter((each) => each === kind).length).toBeGreaterThan(30)
-  expect(acknowledged.changes).toBeGreaterThan(100)
+  // As many as the kills let through, of each kind.
+  expect(acknowledged.tokens.size).toBeGreaterThan(15 * rounds)
+  expect(kinds.filter((kind) => kind === 'plain').length).toBeGreaterThan(5 * rounds)
+  expect(kinds.filter((kind) => kind === 'streamed').length).toBeGreaterThan(5 * rounds)
+  for (const kind of ['response', 'message'])
+    expect(kinds.filter((each) => each === kind).length).toBeGreaterThan(rounds)
+  expect(acknowledged.changes).toBeGreaterThan(5 * rounds)
 }, 120_000)

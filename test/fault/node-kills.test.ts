@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
+import { killsOr } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { freePort } from '../support/free-port.ts'
 import type { Cut, Trouble } from '../support/hrana-server.ts'
@@ -27,7 +28,7 @@ import { databaseFileAt } from '../support/sqld.ts'
 import { until } from '../support/until.ts'
 
 const killsUsual = 2
-const kills = Number(process.env.LATCHKEY_TEST_KILLS ?? killsUsual)
+const kills = killsOr(killsUsual)
 const nodesTotal = 2
 
 const folder = temporaryFolder()

@@ -1,7 +1,7 @@
 // Acknowledged preset versions survive a crash unchanged. The server is killed twenty times during posts, designations
 // and archivings; each time, the file on disk and the restarted server must match every request and response so far.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createChance } from '../support/chance.ts'
+import { createChance, killsOr } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import type { Row } from '../support/latchkey.ts'
@@ -9,7 +9,7 @@ import { bodyOf, type Preset, type Version } from '../support/preset-client.ts'
 
 const chance = createChance('preset-crash')
 
-const rounds = 20
+const rounds = killsOr(8)
 const slugs = ['a', 'b', 'c', 'd']
 const clientsPerSlug = 8
 

@@ -2,7 +2,7 @@
 import { expect } from 'bun:test'
 import { cpSync, existsSync, readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
-import { createChance } from '../support/chance.ts'
+import { createChance, killsOr } from '../support/chance.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { readDatabaseFile } from '../support/database-file.ts'
 import { onFile } from '../support/file-only.ts'
@@ -13,7 +13,7 @@ const chance = createChance('restore')
 
 const { afterAll, afterEach, beforeAll, beforeEach, test } = onFile('backup by copy')
 
-const kills = 20
+const kills = killsOr(8)
 
 let installed: Installation
 let backup: string

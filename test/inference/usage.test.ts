@@ -60,7 +60,7 @@ describe('a JSON answer', () => {
   ] as const)
     test(`of more than 8 MiB goes through, with its usage ${name}`, () => {
       const bytes = Buffer.from(JSON.stringify(answer))
-      for (const pieces of [[1_000, 2_000], [10], [1_000_000, 9_000_000], [bytes.byteLength - 10]]) {
+      for (const pieces of [[10, 1_000_000, 9_000_000], [bytes.byteLength - 10]]) {
         const { text, result } = run(inspectJson(), bytes, pieces)
         expect(text.equals(bytes)).toBe(true)
         expect({ pieces, counts: result.counts }).toEqual({ pieces, counts: expected })

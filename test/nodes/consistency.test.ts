@@ -1,6 +1,7 @@
 // Random admin changes at random nodes against exchanges and inferences at others: nothing is accepted that arrived after
 // an acknowledged refusal. LATCHKEY_TEST_CHANGES makes it larger (10000 with ten times as many requests).
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { drawFrom } from '../support/chance.ts'
 import { findViolations, type History, type Rate } from '../support/history.ts'
 import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
@@ -190,15 +191,6 @@ async function record(
   return history
 }
 
-/** The same numbers in each run. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
-    return state / 2_147_483_648
-  }
-}
-
 beforeAll(async () => {
   cluster = await startNodes(3)
   subjectToken = await mintAt(cluster.issuerUrl)
@@ -207,7 +199,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop())
 
 test('nothing is accepted or refused against a change that was acknowledged before', async () => {
-  const history = await record(2 * Math.ceil(changesTotal / targets.length / 2), { random: seeded(1) })
+  const history = await record(2 * Math.ceil(changesTotal / targets.length / 2), { random: drawFrom(1) })
   expect(history.changes.length).toBeGreaterThanOrEqual(changesTotal)
   expect(history.requests.length).toBeGreaterThanOrEqual(changesTotal * requestsPerChange)
   const outcomes = new Set(history.requests.map(({ target, accepted }) => `${target} ${accepted}`))
@@ -240,7 +232,7 @@ describe('the checker finds', () => {
       const { follow } = (cluster.nodes[2] as TestServer).server.context
       const { fresh } = follow
       follow.fresh = sabotage(fresh)
-      const history = await record(2, { random: seeded(2), changingNodes: 2, ...recording })
+      const history = await record(2, { random: drawFrom(2), changingNodes: 2, ...recording })
       const violations = findViolations(history)
       follow.fresh = fresh
       expect(new Set(violations.map(({ request }) => request.node))).toEqual(new Set([2]))

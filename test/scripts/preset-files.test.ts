@@ -35,13 +35,13 @@ afterAll(async () => {
 })
 
 test('of more presets than one operation takes, all are there, and come out again as they went in', async () => {
-  const presets = Array.from({ length: 1_201 }, (_, index) => ({
+  const presets = Array.from({ length: presetsAtOnceMax + 2 }, (_, index) => ({
     slug: `p${String(index).padStart(4, '0')}`,
     name: `Preset ${index}`,
     description: null,
     status: index % 7 === 0 ? 'disabled' : 'active',
     system_prompt: 'Be brief',
-    config: { model: 'm', stop: 'x'.repeat(index < 40 ? 200_000 : 10) },
+    config: { model: 'm', stop: 'x'.repeat(index < 21 ? 200_000 : 10) },
   }))
   write('many.json', JSON.stringify({ presets }))
   const { data } = (await former('import', 'many.json')) as { data: { outcome: string }[] }
@@ -149,18 +149,4 @@ test.each([
   const { code, error } = await failure('presets', 'import', 'refused.json')
   expect({ code, message: error.message }).toEqual({ code: 2, message: expect.stringMatching(message) })
   expect(await failure('presets', 'show', 'a')).toMatchObject({ code: 1 })
-})
-
-test('two versions that differ in every line are told apart in a sentence', async () => {
-  const body = (word: string) =>
-    JSON.stringify({
-      messages: [{ role: 'system', content: Array.from({ length: 20_000 }, (_, line) => `${word}${line}`).join('\n') }],
-    })
-  write('a.json', body('a'))
-  write('b.json', body('b'))
-  await json('presets', 'save', 'long', 'a.json')
-  await json('presets', 'save', 'long', 'b.json')
-  expect((await run('presets', 'diff', 'long@1', 'long@2')).stdout).toMatch(
-    /differ in too many lines to show. They differ in: system_prompt. See both with --json/,
-  )
 })

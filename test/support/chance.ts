@@ -10,6 +10,11 @@ const seed = readSeed(process.env.LATCHKEY_TEST_SEED)
 /** For programs that do not have the environment of this one. */
 export const chanceEnvironment = { LATCHKEY_TEST_SEED: String(seed) }
 
+/** How often a fault test kills. More kills find more: with 20 and more, LATCHKEY_TEST_KILLS makes such a run. */
+export function killsOr(usual: number): number {
+  return Number(process.env.LATCHKEY_TEST_KILLS ?? usual)
+}
+
 /** Numbers from 0 up to 1, the same for the same seed and name. Prints the seed. */
 export function createChance(name: string): Chance {
   process.stderr.write(`Seed of ${name}: LATCHKEY_TEST_SEED=${seed}\n`)

@@ -111,7 +111,6 @@ describe('audit and check name the same step:', () => {
       'policy_paused',
     ],
     ['a condition in error', 'conditional', claiming({}), 'condition', 'condition_error'],
-    ['a condition that is false', 'conditional', claiming({ environment: 'x' }), 'condition', 'condition_false'],
     ['no jti under replay protection', 'once', claiming({ jti: undefined }), 'replay', 'jti_missing'],
   ]
   for (const [name, policy, token, step, reason] of rows)
@@ -152,7 +151,7 @@ describe('audit and check name the same step:', () => {
         steps.add(audited.step)
         expect(checked).toEqual(audited)
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     )
     expect(steps.size).toBeGreaterThan(6)
   })
