@@ -103,10 +103,14 @@ describe('a sign-in', () => {
       kind: 'management',
       expires_at: new Date(now + minute).toISOString(),
     })
+    const execute = (sql: string) => latchkey.server.context.writer.write([{ toSQL: () => ({ sql, params: [] }) }])
+    // The clock of the database decides, and one that was set back ends a link.
+    const early = await newLink()
+    await execute('update sign_in_links set created_at = created_at + 3600000, expires_at = expires_at + 3600000')
     const late = await newLink()
-    // The clock of the database decides.
-    const expire = { sql: 'update sign_in_links set expires_at = created_at', params: [] }
-    await latchkey.server.context.writer.write([{ toSQL: () => expire }])
+    await execute(
+      'update sign_in_links set expires_at = created_at where created_at < (select max(created_at) from sign_in_links)',
+    )
     now += 2 * minute
     const failures = [
       { api_key: 'x' },
@@ -118,6 +122,7 @@ describe('a sign-in', () => {
       { api_key: expired.key },
       { link: 'x' },
       { link: late },
+      { link: early },
     ]
     const texts = new Set<string>()
     for (const body of failures) {
