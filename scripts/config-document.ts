@@ -114,7 +114,7 @@ collection that the document omits is not compared; an empty one means that its 
   })
 }
 
-/** A schedule that looks for drift must tell it from a document that cannot be applied. */
+/** A schedule that looks for drift must distinguish it from a document that cannot be applied. */
 function exitCodeOf(plan: OperationResponse<'config.plan'>, { check, failOnWider }: Options): number {
   const { blocked, counts, differences } = plan
   const isWider = failOnWider === true && differences.some(({ gains }) => gains !== undefined)

@@ -65,7 +65,7 @@ export type FaultSubject = { kind: 'key' | 'policy' | 'preset'; id: string }
 
 /**
  * A refusal or failure. The public message is in sentence case, has no full stop and is safe to show to the caller. The
- * reason is a word of the program, by which code tells faults apart. Only the log has the detail, which may be any text.
+ * reason is a word of the program, by which code distinguishes faults. Only the log has the detail, which may be any text.
  * The hint continues the message and is shown only to users of commands.
  */
 export class Fault extends Error {

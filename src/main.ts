@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-// Entry of the program and of the binary: argv → command → exit code. It imports what the command needs, and no more.
+// Entry of the program and of the binary: argv → command → exit code. It imports what the command needs, and nothing more.
 import { raiseOutboundLimit } from './runtime/outbound-limit.ts'
 import { copyProcessWord } from './runtime/own-process.ts'
 

@@ -1,4 +1,4 @@
-// The one error type: what it tells has no credential in it, whoever wrote the text.
+// The one error type: what it shows has no credential in it, no matter who wrote the text.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Fault, logTextOf, withoutSecrets } from '../src/fault.ts'
@@ -22,7 +22,7 @@ for (const [name, secret] of [
     }
   })
 
-test('a text that is none is told as it is, up to what a person would read', () => {
+test('a text of another form is reported as it is, up to what a person would read', () => {
   expect(withoutSecrets('eyJ is how tokens begin; sk-lk-v1-12 is no key')).toBe(
     'eyJ is how tokens begin; sk-lk-v1-12 is no key',
   )

@@ -77,7 +77,7 @@ const checkpointPages = 4_096
 const logBytes = 32 * 1024 * 1024
 
 /**
- * Opens the file with an exclusive lock that lasts as long as this process, so SQLITE_BUSY cannot occur afterwards
+ * Opens the file with an exclusive lock that lasts as long as this process, so SQLITE_BUSY cannot occur afterward
  * (db/README.md explains why). Then runs the missing migrations. Refuses a file that a newer program has migrated.
  */
 export async function openDatabase(options: OpenOptions): Promise<Database | OpenRefusal> {
@@ -186,7 +186,7 @@ export function createOrm(client: Client): Orm {
 
 /**
  * Forces a garbage collection. libSQL finalizes a failed statement only when it is collected; until then, this process
- * would keep a shared lock on a file that it failed to open and block other processes. Deno has no such call, so there
+ * would keep a shared lock on a file that it failed to open and block other processes. Deno has no matching call, so there
  * the lock ends with the process.
  */
 export function letGo(): void {

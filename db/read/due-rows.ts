@@ -31,7 +31,7 @@ type DueSlice = {
 }
 
 /**
- * Finds the oldest rows that are due; undefined if there are none. The newest row of the table is never due, because SQLite would
+ * Finds the oldest rows that are due; undefined without any. The newest row of the table is never due, because SQLite would
  * use its number again. Rows from the future, which a wrong clock wrote, are passed over. `rest` is called after each slice.
  */
 export async function planArchive(

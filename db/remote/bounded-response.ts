@@ -26,7 +26,7 @@ export async function readBounded(response: Response): Promise<Uint8Array<ArrayB
 
 /** No 64-bit integer is longer. The client makes a BigInt of it, which takes half a second and more for 4 MB of digits. */
 const integerLengthMax = 20
-/** SQLite has no more, and the client takes long for many. */
+/** SQLite accepts no larger number, and the client takes long for many. */
 const columnsMax = 2_000
 
 /**

@@ -1,6 +1,6 @@
 // A refresh from a server database: what changed since the last one, in one statement. The revision is the id of the newest
 // admin change: every admin commit records one, ids only grow, and the server commits one transaction at a time. Its
-// lineage tells it from a change that gets the same id after the database has gone back.
+// lineage distinguishes it from a change that gets the same id after the database has gone back.
 import { type Client, LibsqlError, type Row } from '@libsql/client'
 import { gt } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
@@ -15,7 +15,7 @@ const dayMilliseconds = 24 * 60 * 60 * 1_000
 export const usageRowsMax = 20_000
 const newestUsage = '(select coalesce(max(id), 0) from usage)'
 const newestChange = '(select coalesce(max(id), 0) from admin_changes)'
-/** What tells a change from others with its id. A change of an older program has only its time and its target. */
+/** What distinguishes a change from others with its id. A change of an older program has only its time and its target. */
 const lineageOf = (id: string) =>
   `coalesce((select coalesce(lineage, at || ' ' || target_id) from admin_changes where id = ${id}), '')`
 const newestRevision = `${newestChange} as revision, ${lineageOf(newestChange)} as lineage`

@@ -1,7 +1,7 @@
 // What a server database has beyond a file, for the nodes that share it.
 import type { BoundStatement } from '../write/rows.ts'
 
-/** An admin change, by its id and by what tells it from another one with this id after the database has gone back. */
+/** An admin change, by its id and by what distinguishes it from another one with this id after the database has gone back. */
 export type Revision = { id: number; lineage: string }
 
 /** What a node knows of the database: its newest admin change and its newest usage row. */

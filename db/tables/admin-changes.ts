@@ -138,7 +138,7 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
   )
 }
 
-/** The number of the newest record; 0 where there are none yet. */
+/** The number of the newest record; 0 without any yet. */
 export async function newestChangeId(orm: Orm): Promise<number> {
   const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
   return last?.id ?? 0

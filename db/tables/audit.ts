@@ -155,7 +155,7 @@ export function readVerifiedExchange(text: string): VerifiedExchange {
 }
 
 /**
- * Returns the approximate id of the first row at or after a time, or the last id plus one if there are no such rows.
+ * Returns the approximate id of the first row at or after a time, or the last id plus one if there are no matching rows.
  */
 export async function firstRowSince(orm: Orm, time: number): Promise<number> {
   let low = await firstRowId(orm)

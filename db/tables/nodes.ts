@@ -10,7 +10,7 @@ export type ReportingNode = Pick<NodeRow, 'id' | 'name' | 'version' | 'schemaVer
   now: number
 }
 
-/** How long a node that stopped without a word stays listed. */
+/** How long a node that stopped silently stays listed. */
 const listedMilliseconds = 24 * 60 * 60 * 1_000
 
 /** Notes that a node is alive, and removes what is long out of date. */

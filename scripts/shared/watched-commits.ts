@@ -1,4 +1,4 @@
-// How commands commit to a database server that may not respond: the wait is shown, it is bounded, and whoever ends it
+// How commands commit to a database server that may not respond: the wait is shown, it is bounded, and anyone who ends it
 // is informed that the change can have taken effect.
 import type { CommitOptions } from '../../db/remote/commit-once.ts'
 import { changeOutcomeUnknown } from '../../src/nodes/database-unreachable.ts'

@@ -93,7 +93,7 @@ function showCheckpoint({ origin, size, at, note }: { origin: string; size: numb
 
 /**
  * A proof that the log has an exchange, a change or a record, under a checkpoint of this moment.
- * @throws Fault `not_found` if the database has no such row; `conflict` if it was erased
+ * @throws Fault `not_found` if the database has no matching row; `conflict` if it was erased
  */
 async function prove(context: LogContext, input: typeof proveInput.infer) {
   const { orm, auditLog } = context

@@ -11,7 +11,7 @@ export const withoutProxy = { proxyEnv: {} }
 export const fetchFromHere: Fetch = (url, init) => (isDirect(url) ? fetchDirectly(url, init) : fetch(url, init))
 
 /**
- * By node:http with an agent of its own. The response has no
+ * By node:http with its own agent. The response has no
  * headers, and a redirect is not followed.
  */
 async function fetchDirectly(url: string, init: RequestInit): Promise<Response> {

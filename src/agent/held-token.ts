@@ -8,7 +8,7 @@ export type HeldToken = {
    * waits for one only if no usable token is held. Rejects with the fault of the exchange.
    */
   get: () => Promise<AccessToken>
-  /** Returns a token that replaces one that the server refused; undefined if a new one would not help or cannot be had. */
+  /** Returns a token that replaces one that the server refused; undefined if a new one would not help or is unavailable. */
   replace: (refused: string) => Promise<AccessToken | undefined>
   /** The token, if one is held that has not expired. Starts nothing. */
   current: () => AccessToken | undefined
@@ -25,7 +25,7 @@ export type HeldTokenDependencies = {
 }
 
 const failurePauseMillisecondsMax = 30_000
-/** A token that is refused when it is this young was refused for another reason than its age. */
+/** A token that is refused when it is this young was refused for a different reason from its age. */
 const replacedMillisecondsMin = 10_000
 
 export function holdToken({ exchange, now, onRenewal, onFailure }: HeldTokenDependencies): HeldToken {

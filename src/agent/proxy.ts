@@ -48,7 +48,7 @@ export function createProxy({ url, token, rules }: ProxyOptions): RequestHandler
       await passOn(sent.answer, response)
       isWhole = body.rest?.readableEnded ?? true
     } finally {
-      // A server can respond before it has the whole body, of which no more is read from the client.
+      // A server can respond before it has the whole body, of which nothing more is read from the client.
       if (!isWhole) sent.call.destroy()
     }
   }

@@ -1,4 +1,4 @@
-// What a leaf of the audit log says: the kind and time of a row, and a commitment to its text that only the salt opens. Whoever holds an
+// What a leaf of the audit log says: the kind and time of a row, and a commitment to its text that only the salt opens. Anyone who holds an
 // entry learns nothing of the row.
 import { hash, randomFillSync } from 'node:crypto'
 import type { LoggedRow } from '../../db/read/log-rows.ts'

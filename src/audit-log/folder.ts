@@ -45,7 +45,7 @@ export async function replaceText(path: string, text: string): Promise<void> {
   await rename(next, path)
 }
 
-/** The text of a file; empty if there is none. */
+/** The text of a file; empty if it is missing. */
 export function readText(path: string): Promise<string> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''

@@ -132,7 +132,7 @@ function databaseBytes(path: string): number {
   return ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)
 }
 
-/** SQLite would remove such a file as a left-over of its own. */
+/** SQLite would remove such a file as its own left-over. */
 const sqliteEnds = ['-wal', '-journal', '-shm']
 
 /** File systems take names of 255 bytes; the name of an unfinished backup is longer than that of the backup. */

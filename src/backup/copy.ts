@@ -30,7 +30,7 @@ export async function startCopy(
 ): Promise<{ manifest: Manifest; bytes: number }> {
   const [program, args] = ownCommand(copyProcessWord)
   const child = spawn(program, args, { env: ownEnvironment(), stdio: 'pipe' })
-  // A child that has ended takes no more lines; its messages say why.
+  // A child that has ended takes no further lines; its messages say why.
   child.stdin.on('error', () => {})
   child.stdin.write(`${JSON.stringify(job)}\n`)
   let isOver = false

@@ -3,7 +3,7 @@ import { Fault } from '../fault.ts'
 import { diskReserveBytes } from '../limits.ts'
 import { readSpace } from '../runtime/disk-space.ts'
 
-/** @throws Fault `unavailable` when the disk of the folder would be full afterwards */
+/** @throws Fault `unavailable` when the disk of the folder would be full afterward */
 export async function checkSpace(folder: string, bytes: number, read = freeBytes): Promise<void> {
   const [free, needed] = [await read(folder), bytes + diskReserveBytes]
   if (free >= needed) return

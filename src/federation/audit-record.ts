@@ -17,7 +17,7 @@ import { isRefusal, oauthErrorOf, type Refusal } from './subject-token/refusal.t
 export type ClaimRecorder = {
   /** Loads what recording needs. Undefined once that is done. */
   prepare: () => Promise<void> | undefined
-  /** Returns the text for the audit, or null if nothing is to be recorded. The signature of the token must be verified. */
+  /** Returns the text for the audit, or null if nothing should be recorded. The signature of the token must be verified. */
   record: (binding: Pick<PolicyBinding, 'organization' | 'issuer' | 'policy'>, payload: JsonObject) => string | null
 }
 

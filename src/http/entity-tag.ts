@@ -25,7 +25,7 @@ export function checkUnchanged({ updatedAt }: { updatedAt: number }, ifMatch: st
   throw new Fault('precondition_failed', 'Somebody changed this in the meantime: read it again and repeat the change')
 }
 
-/** Adds what is there now to the refusal of a change, so that its caller can compare, and repeat the change with the `ETag`. */
+/** Adds the current state to the refusal of a change, so that its caller can compare, and repeat the change with the `ETag`. */
 export async function withCurrent<Result>(change: Promise<Result>, read: () => Promise<unknown>): Promise<Result> {
   try {
     return await change

@@ -116,7 +116,7 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
   }
 }
 
-/** A stream that did not end counts at least what was seen of it, whoever ended it. */
+/** A stream that did not end counts at least what was seen of it, no matter who ended it. */
 function countsFor(
   { counts, tokensSeen = 0 }: Inspection,
   completed: boolean,

@@ -129,7 +129,7 @@ async function verify(text: string, context: BearerContext): Promise<AccessToken
   return accessToken
 }
 
-/** Only for a token whose signature was verified: it tells its holder nothing that the holder cannot read in it. */
+/** Only for a token whose signature was verified: it shows its holder nothing that the holder cannot read in it. */
 function expired(text: string, now: number): Fault {
   const exp = Number(parseJwtText(text)?.payload.exp) * 1_000
   const at = new Date(exp).toISOString().slice(0, 19)

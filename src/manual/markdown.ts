@@ -1,4 +1,4 @@
-// Reads the Markdown of the manual: the subset that it uses, as blocks. Whoever renders them also renders what is inside a text: code, bold
+// Reads the Markdown of the manual: the subset that it uses, as blocks. Anyone who renders them also renders what is inside a text: code, bold
 // text and links.
 
 export type Block =

@@ -101,7 +101,7 @@ export function createFileWriter(file: number): FileWriter {
   let waiting: { text: string; done: (error?: Error | null) => void }[] = []
   let isWriting = false
   let isClosing = false
-  /** A full disk took only part of a line: the next one begins on a line of its own. */
+  /** A full disk took only part of a line: the next one begins on its own line. */
   let isCut = false
 
   function next(): void {

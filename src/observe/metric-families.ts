@@ -94,7 +94,7 @@ export const families = {
   ),
   refreshDuration: histogram(
     'look_duration_seconds',
-    'Duration of a look at the database server, on which requests wait.',
+    'Duration of a refresh from the database server, on which requests wait.',
     secondsOfCommit,
   ),
   revision: gauge('revision', 'Newest admin change that this node of a server database obeys.'),

@@ -1,5 +1,5 @@
 // One-time links to the admin page: each signs in once, within two minutes, at any node. The database has the SHA-256 of
-// the code, so whoever reads the database cannot sign in.
+// the code, so anyone who reads the database cannot sign in.
 import type { Orm } from '../../db/file/open.ts'
 import {
   findSignInLink,

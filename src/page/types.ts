@@ -41,7 +41,7 @@ export type Page = {
   setQuery: (changes: Record<string, string>) => void
   /**
    * Runs `load` now, soon after each administrative change, and every `seconds` (default 30), while the page is visible and the view open;
-   * then renders. Use fewer seconds for what changes by itself, such as exchanges.
+   * then renders. Use fewer seconds for what changes without the user, such as exchanges.
    */
   poll: (load: () => Promise<void>, seconds?: number) => void
   /** Runs all polls now. */

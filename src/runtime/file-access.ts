@@ -88,7 +88,7 @@ function describe(path: string, handOver: ((user: string) => string) | undefined
   const place = `${JSON.stringify(path)} belongs to ${userName(found.uid)} (mode ${mode}), and this command runs as ${userName(uid)}`
   if (found.uid === uid) return `${place}; run: chmod u+rw${found.isDirectory() ? 'x' : ''} ${shellWord(path)}`
   const instead = `${place}; run it as ${userName(found.uid)}`
-  // Files of a service user must not become those of whoever runs a command, and never those of nobody.
+  // Files of a service user must not become those of the user who runs a command, and never those of nobody.
   if (handOver === undefined || found.uid !== 0 || userName(uid) === 'nobody')
     return `${instead}, or use a folder that ${userName(uid)} can reach`
   return `${instead}, or hand the files over: ${handOver(shellWord(userName(uid)))}`

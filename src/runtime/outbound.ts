@@ -14,7 +14,7 @@ export type Fetch = (url: string, init: FetchInit) => Promise<Response>
 export const hasProxy = proxyVariables.some((name) => (process.env[name] ?? '') !== '')
 /** An option of Bun. */
 const withoutProxy = { proxy: false }
-// Deno has no such option. It reads its proxies at its first request, and the lower-case name before the other.
+// Deno has no matching option. It reads its proxies at its first request, and the lower-case name before the other.
 if (hasProxy && findDeno() !== undefined) {
   const given = process.env.no_proxy ?? process.env.NO_PROXY ?? ''
   process.env.no_proxy = [given, ...directHosts].filter((host) => host !== '').join(',')

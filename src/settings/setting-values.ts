@@ -115,7 +115,7 @@ function readListen(text: string): ListenAddress | undefined {
 
 const loopback = addressList('127.0.0.0/8', '::1')
 
-/** Whoever reaches it reads it without a credential, so it must not be reachable from other machines. */
+/** Anyone who reaches it reads it without a credential, so it must not be reachable from other machines. */
 export function parseMetricsListen(name: SettingName, text: string): ListenAddress | { socketPath: string } {
   const rule = 'use a loopback address such as 127.0.0.1:9464, or unix:/run/latchkey/metrics.sock'
   if (text.startsWith('unix:')) {

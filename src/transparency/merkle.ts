@@ -71,7 +71,7 @@ export function rootParts(size: number): ProofPart {
 
 /**
  * The parts of a proof that the entry at `index` is in a tree of `size` entries, from its sibling up.
- * @throws RangeError if there is no such entry
+ * @throws RangeError if there is no matching entry
  */
 export function inclusionParts(index: number, size: number): ProofPart[] {
   if (!(index >= 0 && index < size)) throw new RangeError(`A tree of ${size} entries has no entry ${index}`)

@@ -58,7 +58,7 @@ export function createVerifierKey(name: string, type: KeyType, publicKey: KeyObj
   return { name, type, id, publicKey, text: `${name}+${id}+${material.toString('base64')}` }
 }
 
-/** The key of a verifier key; undefined for text that is none, or whose id is not that of its key. */
+/** The key of a verifier key; undefined for text of another form, or whose id is not that of its key. */
 export function parseVerifierKey(text: string): VerifierKey | undefined {
   const [, name = '', id, encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? []
   const material = parseBase64(encoded)
@@ -82,7 +82,7 @@ export function publicKeyFrom(raw: Uint8Array): KeyObject {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
 }
 
-/** Parses a note without checking its signatures; undefined for text that is none. */
+/** Parses a note without checking its signatures; undefined for text of another form. */
 export function parseNote(note: string): Note | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a note has no control characters but newlines
   if (note.length > noteCharactersMax || /[\u0000-\u0009\u000b-\u001f]|\ufffd/.test(note)) return undefined

@@ -27,7 +27,7 @@ export function formatProof({
   return `${[...lines, ...hashes.map(encode)].join('\n')}\n\n${checkpoint}`
 }
 
-/** Parses a proof without checking it; undefined for text that is none. */
+/** Parses a proof without checking it; undefined for text of another form. */
 export function parseProof(text: string): LogProof | undefined {
   const end = text.indexOf('\n\n')
   const [first, ...lines] = text.slice(0, Math.max(end, 0)).split('\n')

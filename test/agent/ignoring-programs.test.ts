@@ -47,12 +47,12 @@ describe('a warning', () => {
     })
 })
 
-test('exec warns, runs the program all the same, and the command that it shows gives the program its address', async () => {
+test('exec warns, runs the program nevertheless, and the command that it shows gives the program its address', async () => {
   const federation = await startFederation()
   const folder = temporaryFolder()
   const bin = join(folder.path, 'bin')
   mkdirSync(bin)
-  // Stands in for the program: it shows its arguments.
+  // Replaces the program: it shows its arguments.
   writeFileSync(join(bin, 'codex'), `#!/bin/sh\nprintf '%s\\n' "$@" > ${folder.path}/arguments\n`, { mode: 0o755 })
   writeFileSync(join(folder.path, 'jwt'), await federation.mint())
   const lines: string[] = []

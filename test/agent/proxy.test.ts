@@ -380,7 +380,7 @@ describe('refuses', () => {
   })
 })
 
-test('stops after the running requests, and takes no more', async () => {
+test('stops after the running requests, and takes nothing more', async () => {
   const stream = holdStream()
   upstream.answer.current = () => stream.response
   const agent = await startAgent(upstream.url)

@@ -1,4 +1,4 @@
-// Two nodes that archive the same server database, each into its own folder: no row is archived twice or lost, whoever
+// Two nodes that archive the same server database, each into its own folder: no row is archived twice or lost, whichever node
 // dies or sleeps in between. Nodes are functions here; a killed one never writes again.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs'
@@ -104,7 +104,7 @@ test('a run that begins during another one is refused, and the first one finishe
   await expectEachRowOnce()
 })
 
-test('a node that is killed after any of its commits is continued by itself or by the other one', async () => {
+test('a node that is killed after any of its commits is continued by the same or the other one', async () => {
   const whole = startNode('a')
   await whole.run()
   for (let last = 0; last < whole.commits(); last += 1) {

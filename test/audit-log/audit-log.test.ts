@@ -191,7 +191,7 @@ describe('the tree', () => {
 })
 
 describe('checkpoints', () => {
-  test('are signed by a key of their own, and only when something is new', async () => {
+  test('are signed by their own key, and only when something is new', async () => {
     const log = open()
     log.begin('0.0.0')
     const first = await log.checkpoint()

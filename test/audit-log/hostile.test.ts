@@ -62,7 +62,7 @@ afterEach(async () => {
   temporary.remove()
 })
 
-/** With the file in hand, triggers are no obstacle. */
+/** Who has the file can remove triggers. */
 async function tamper(...statements: string[]): Promise<void> {
   const { rows: triggers } = await own.database.client.execute("select name from sqlite_master where type = 'trigger'")
   const all = [...triggers.map(({ name }) => `drop trigger ${name}`), ...statements]

@@ -1,4 +1,4 @@
-// The least that a version of a preset can cost: a row and a change of another, in a transaction of their own, on a database as Latchkey has it.
+// The least that a version of a preset can cost: a row and a change of another, in their own transaction, on a database as Latchkey has it.
 // Nobody asks over HTTP, nothing is checked. `bun bare-transactions.ts prepared|client FILE` prints its port; GET /?count=N does N of them.
 import { createClient, type InValue } from '@libsql/client'
 import Database from 'libsql'

@@ -1,4 +1,4 @@
-// The server of the holds bench, as a child process: serves, and tells by IPC how long its event loop was held, in CPU time of its main thread.
+// The server of the holds bench, as a child process: serves, and shows by IPC how long its event loop was held, in CPU time of its main thread.
 import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 import { startTestServer } from '../support/latchkey.ts'

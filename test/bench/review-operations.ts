@@ -1,5 +1,5 @@
 // Runs operations on a database in this process, and prints how long each took and how long it held the event loop.
-// It is a process of its own, because the lock on a database lasts as long as that. `echo '[["policies.list",{}]]' | bun review-operations.ts FILE`
+// It is a separate process, because the lock on a database lasts as long as that. `echo '[["policies.list",{}]]' | bun review-operations.ts FILE`
 import { dlopen, ptr } from 'bun:ffi'
 import { dependencies } from '../../scripts/shared/command-line.ts'
 import { createOperationRunner } from '../../src/admin/operation/operation.ts'

@@ -114,7 +114,7 @@ async function benchRecording(
   return results
 }
 
-/** Runs operations in a process of their own, on a copy of the installation. */
+/** Runs operations in a child process, on a copy of the installation. */
 async function measureOperations(folder: string, asked: [name: string, input: object][]): Promise<Measured[]> {
   const copy = benchFolder()
   cpSync(folder, copy, { recursive: true })

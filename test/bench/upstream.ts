@@ -1,5 +1,5 @@
 // An inference server that costs as little as it can: one fixed chat completion, as JSON or as fifty events that each go out by themselves.
-// The model asked for tells how many milliseconds lie between two events: `paced-4`. Prints its port.
+// The model asked for shows how many milliseconds lie between two events: `paced-4`. Prints its port.
 const usage = { prompt_tokens: 412, completion_tokens: 187, total_tokens: 599 }
 const content = 'The quick brown fox jumps over the lazy dog, and then it has a rest. '.repeat(12)
 const common = { id: 'chatcmpl-bench', created: 1_795_261_099, model: 'bench', system_fingerprint: 'bench' }

@@ -83,7 +83,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-test('the binary tells its version and teaches', async () => {
+test('the binary reports its version and teaches', async () => {
   expect((await run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
   const help = await run(['policies', 'create', '--help'])
   expect([help.code, help.stderr]).toEqual([0, ''])
@@ -136,7 +136,7 @@ test('a command before init says what to do and leaves the folder empty', async 
   expect(readdirSync(cwd)).toEqual([])
 })
 
-test('a temporary folder that cannot hold the native part is told in a sentence', async () => {
+test('a temporary folder that cannot hold the native part is reported in a sentence', async () => {
   const { code, stderr } = await run(['keys', 'list'], { TMPDIR: join(cwd, 'absent') })
   expect(code).toBe(3)
   expect(stderr).toContain('set TMPDIR')

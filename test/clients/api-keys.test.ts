@@ -104,7 +104,7 @@ describe('a management key', () => {
       expect(await failureOf(call())).toMatchObject({ statusCode: 403 })
   })
 
-  test('is told what is wrong with a request', async () => {
+  test('receives what is wrong with a request', async () => {
     const keys = keysWith(managementKey)
     for (const requestBody of [{ name: '' }, { name: 'x', limit: -1 }, { name: 'x', expiresAt: new Date(0) }])
       expect(await failureOf(keys.create({ requestBody }))).toBeInstanceOf(BadRequestResponseError)
@@ -112,7 +112,7 @@ describe('a management key', () => {
   })
 })
 
-test('whoever infers sees its own key, and may not see the others', async () => {
+test('anyone who infers sees its own key, and may not see the others', async () => {
   for (const credential of [latchkey.key.key, latchkey.accessToken]) {
     const { data } = await keysWith(credential).getCurrentKeyMetadata()
     expect(data).toMatchObject({ label: latchkey.key.label as string, isManagementKey: false, limit: null })

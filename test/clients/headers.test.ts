@@ -90,7 +90,7 @@ describe('openai', () => {
     expect(latchkey.upstream.requests).toHaveLength(1)
   })
 
-  test('streams, and passes on what it is told to', async () => {
+  test('streams, and passes on what it is asked to', async () => {
     latchkey.upstream.answer.current = () =>
       streamReply('data: {"choices":[{"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n')
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
@@ -130,7 +130,7 @@ describe('anthropic', () => {
 })
 
 describe('@openrouter/sdk', () => {
-  test('completes, without naming the app that it is told of', async () => {
+  test('completes, without naming the app that it is given', async () => {
     latchkey.upstream.answer.current = () => Response.json(completion, { headers: openaiHeaders })
     const client = new OpenRouter({
       serverURL: latchkey.server.baseUrl,

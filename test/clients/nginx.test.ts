@@ -1,5 +1,5 @@
 // nginx in front, configured as the manual says: the audit has the client's address, and neither a path nor an inference server gets
-// around what nginx is told to protect.
+// around what nginx must protect.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

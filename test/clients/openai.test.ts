@@ -1,4 +1,4 @@
-// The openai client through Latchkey, with an access token and with an API key: answers, streams, errors, and the ledger afterwards.
+// The openai client through Latchkey, with an access token and with an API key: answers, streams, errors, and the ledger afterward.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import OpenAI, { APIError, AuthenticationError, InternalServerError, PermissionDeniedError } from 'openai'

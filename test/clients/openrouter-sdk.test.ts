@@ -58,7 +58,7 @@ describe('createOauthToken', () => {
     expect(answer.scope).toBe('inference')
   })
 
-  test('needs no credential of its own, and one that it sends is not looked at', async () => {
+  test('needs no credential, and one that it sends is ignored', async () => {
     const subjectToken = await federation.subjectToken('workload-rs256')
     const tokenExchangeRequest = {
       grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -89,7 +89,7 @@ describe('createOauthToken', () => {
     expect(failure).toMatchObject({ statusCode: 400, error: 'invalid_request', errorDescription: expect.any(String) })
   })
 
-  test('throws OAuthErrorResponse with temporarily_unavailable when the keys of the issuer cannot be had', async () => {
+  test('throws OAuthErrorResponse with temporarily_unavailable when the keys of the issuer are unavailable', async () => {
     const gone = await listenLocally(async () => new Response())
     await gone.listener.drain()
     await federation.admin('issuers.add', {

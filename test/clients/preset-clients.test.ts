@@ -100,7 +100,7 @@ test('createPresetsMessages and createPresetsResponses make the next versions', 
   expect(fromResponses.designatedVersion?.config).not.toHaveProperty('stream')
 })
 
-test('list gives every preset once, page by page, to whoever may infer', async () => {
+test('list gives every preset once, page by page, to anyone who may infer', async () => {
   const slugs = [await createPreset(management), await createPreset(management), await createPreset(management)]
   const whole = await reader.presets.list({ limit: 100 })
   expect(whole.result.data.length).toBe(whole.result.totalCount)

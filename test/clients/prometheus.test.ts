@@ -35,7 +35,7 @@ const inGrafana = (expr: string) =>
 describe('the dashboard', () => {
   const shown = dashboard.panels
 
-  test('gives each panel a number and a place of its own', () => {
+  test('gives each panel a number and its own place', () => {
     const cells = shown.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
     )
@@ -112,7 +112,7 @@ const ofIssuer = 'organization="acme",issuer="idp"'
 const ofKey = 'organization="acme",key="ci"'
 const ofExchanges = 'organization="acme",outcome'
 const ruleTests = [
-  // However small the site: six refused exchanges of seven are an alert, one refused of two is none.
+  // However small the site: six refused exchanges of seven are an alert, one refused of two is not.
   ruleTest(
     'LatchkeyExchangesRefused',
     [

@@ -58,7 +58,7 @@ async function tell(response: Response): Promise<{ told: string; accessToken: st
   return { told: `${response.status} ${error}`, accessToken: access_token }
 }
 
-/** What all clients are told that exchange one token at once: the same, if all is well. */
+/** What all clients receive that exchange one token at once: the same, if all is well. */
 async function exchangeAtOnce(subjectToken: string): Promise<string> {
   const tellOne = async () => (await tell(await exchange(subjectToken))).told
   return [...new Set(await Promise.all(Array.from({ length: clients }, tellOne)))].join(', ')
@@ -181,7 +181,7 @@ test('a server killed while the issuer is out goes on with the last good keys, t
   }
 
   provider.setOut(true)
-  // The kept keys are fresh at first and stale then; after a restart there are none but those of the database.
+  // The kept keys are fresh initially and stale then; after a restart there are only those of the database.
   for (const seconds of [0, freshSeconds + staleSeconds - spareSeconds]) {
     await killAndRestart()
     clock.moveSeconds(seconds)

@@ -31,7 +31,7 @@ async function exchange(federation: Federation): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token
 }
 
-/** Runs all phases of schemathesis as one caller, against a server of its own. */
+/** Runs all phases of schemathesis as one caller, against its own server. */
 async function run(caller: keyof typeof credentials, folder: string): Promise<Report> {
   // It takes whatever gets through, so that every refusal is our own.
   const upstream = await listenLocally(async () => Response.json({ object: 'list', data: [] }))

@@ -209,7 +209,7 @@ describe('a near miss is invalid_grant without an access token', () => {
     })
   }
 
-  test('and none can be told from another', async () => {
+  test('and no two can be distinguished', async () => {
     const descriptions = new Set<string | undefined>()
     for (const { token } of cases) {
       const { error_description } = await refusalOf(await token(), federation.policies['workload-rs256'])

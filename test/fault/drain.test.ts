@@ -18,7 +18,7 @@ afterEach(async () => {
   await installation.remove()
 })
 
-/** A handler that tells when it is asked for a path and goes on when it is let go. */
+/** A handler that reports when it is asked for a path and goes on when it is let go. */
 function hold(path: string) {
   const asked = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()

@@ -121,7 +121,7 @@ describe.skipIf(!isRoot || !isReachable)(
       }
     })
 
-    test('a data folder of another group is no obstacle to a restore', async () => {
+    test('a data folder of another group does not prevent a restore', async () => {
       const backup = join(data, 'x.backup')
       expect((await runCommand(['backup', '--to', backup], { cwd: folder.path, env })).code).toBe(0)
       giveToDaemon()

@@ -1,5 +1,5 @@
 // A full disk, on a small file system of the server's own: it is not ready, exchanges fail closed, no caller gets a whole response that the
-// ledger does not know, and everything goes on by itself once there is room.
+// ledger does not know, and everything resumes once there is room.
 import { expect } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs'

@@ -9,7 +9,7 @@ import { readFilesIn } from '../support/database-file.ts'
 import { type Installation, install, type Served } from '../support/installation.ts'
 import { audience, postExchange, type Row, subject } from '../support/latchkey.ts'
 import {
-  type Behaviour,
+  type Behavior,
   drip,
   flood,
   head,
@@ -40,11 +40,11 @@ let issuers: RawIssuers
 let pairs: Record<'ec' | 'rsa' | 'weak', KeyPair>
 let good: Trust
 let peakAtStart: number
-const behaviours = new Map<string, Behaviour>()
+const behaviors = new Map<string, Behavior>()
 
 const own = (name: keyof typeof pairs) => pairs[name].publicJwk
 const keySet = (...keys: unknown[]) => reply({ keys })
-const healthy: Required<Behaviour> = {
+const healthy: Required<Behavior> = {
   discovery: (url) => reply({ issuer: url, jwks_uri: `${url}/keys` }),
   keys: () => keySet(own('ec'), own('rsa')),
   moved: () => keySet(own('ec')),
@@ -66,9 +66,9 @@ async function createWeakPair(): Promise<KeyPair> {
 }
 
 /** An issuer with its own policy, and a token that the policy accepts. */
-async function trust(name: string, behaviour: Behaviour = {}, sign = signEc): Promise<Trust> {
+async function trust(name: string, behavior: Behavior = {}, sign = signEc): Promise<Trust> {
   const url = `${issuers.origin}/${name}`
-  behaviours.set(name, behaviour)
+  behaviors.set(name, behavior)
   await served.ask('issuers.add', { name, issuer_url: url })
   const { id } = await served.ask('policies.create', { name, issuer: name, key: 'target', audience, subject })
   const exp = Math.floor(Date.now() / 1_000) + 3_600
@@ -89,7 +89,7 @@ function peakMegabytes(): number {
 beforeAll(async () => {
   installation = await install()
   served = await installation.serve()
-  issuers = await startRawIssuers((name) => behaviours.get(name) ?? {}, healthy)
+  issuers = await startRawIssuers((name) => behaviors.get(name) ?? {}, healthy)
   const [ec, rsa] = await Promise.all([createKeyPair('ES256', 'ec'), createKeyPair('RS256', 'rsa')])
   pairs = { ec, rsa, weak: await createWeakPair() }
   await served.ask('keys.create', { name: 'target' })
@@ -125,13 +125,13 @@ async function expectAnswer(issuer: string, trusted: Trust, expected: Expected):
   return refreshOutcome
 }
 
-type Unavailable = [name: string, behaviour: Behaviour, problem: string]
+type Unavailable = [name: string, behavior: Behavior, problem: string]
 
-async function expectUnavailable([name, behaviour, problem]: Unavailable): Promise<void> {
+async function expectUnavailable([name, behavior, problem]: Unavailable): Promise<void> {
   const issuer = name.replaceAll(/\W+/g, '-')
   const error = { error: 'temporarily_unavailable', reason: 'issuer_keys_unavailable' }
   const expected = { status: 503, ...error, retryAfter: '1' }
-  expect(await expectAnswer(issuer, await trust(issuer, behaviour), expected)).toContain(problem)
+  expect(await expectAnswer(issuer, await trust(issuer, behavior), expected)).toContain(problem)
 }
 
 describe('503 after 5 s for an issuer that', () => {
@@ -151,8 +151,8 @@ describe('503 after 5 s for an issuer that', () => {
 })
 
 describe('503 at once for an issuer that', () => {
-  const keys = (sends: Behaviour['keys']): Behaviour => ({ keys: sends })
-  const discovery = (document: (issuer: string) => unknown): Behaviour => ({ discovery: (url) => reply(document(url)) })
+  const keys = (sends: Behavior['keys']): Behavior => ({ keys: sends })
+  const discovery = (document: (issuer: string) => unknown): Behavior => ({ discovery: (url) => reply(document(url)) })
   const pointing = (jwks_uri: unknown) => discovery((issuer) => ({ issuer, jwks_uri }))
   const elsewhere = () => redirect(`${issuers.origin.replace('127.0.0.1', 'localhost')}/good/keys`)
   const gzipped = (body: string | Uint8Array<ArrayBuffer>) =>
@@ -226,7 +226,7 @@ describe('200 for an issuer that', () => {
     expect(await expectAnswer('moved', trusted, issued)).toBe('refreshed')
   })
 
-  test('has its key behind 1,999 entries that are none', async () => {
+  test('has its key behind 1,999 entries of another form', async () => {
     const trusted = await trust('crowded', { keys: () => keySet(...Array(1_999).fill({}), own('ec')) })
     expect(await expectAnswer('crowded', trusted, issued)).toBe('refreshed')
   })

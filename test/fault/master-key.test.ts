@@ -115,7 +115,7 @@ async function json(...args: string[]): Promise<Record<string, unknown>> {
   return JSON.parse(stdout) as Record<string, unknown>
 }
 
-/** Runs an operation in this process, on a folder that no other process opens afterwards. */
+/** Runs an operation in this process, on a folder that no other process opens afterward. */
 function runHere(name: OperationName, input: object = {}, settings = env): Promise<unknown> {
   const config = loadConfig({ flags: {}, environment: settings })
   const call = { name, input, user: readLocalUser(process.env) }
@@ -125,7 +125,7 @@ function runHere(name: OperationName, input: object = {}, settings = env): Promi
 /** What `upstreams check` says if the master key decrypts all signing keys, and the credential, which the upstream accepts. */
 const allOpens = { data: [{ ok: true, problem: null }] }
 
-// The first command after a kill is a process of its own, as for an operator.
+// The first command after a kill is a separate process, as for an operator.
 describe('killed', () => {
   let left: { known: Source[]; lost: Source[] }
   beforeAll(async () => {

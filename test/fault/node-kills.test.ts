@@ -122,7 +122,7 @@ afterAll(async () => {
 
 type Answered = { exchanges: string[]; requests: string[]; changes: string[] }
 
-/** Sends until told to stop, and notes what was answered completely with success. */
+/** Sends until asked to stop, and notes what was answered completely with success. */
 async function send(answered: Answered, index: number, isOver: () => boolean): Promise<void> {
   const idOf = (response: Response) => response.headers.get('x-request-id') ?? ''
   for (let count = 0; !isOver(); count++) {

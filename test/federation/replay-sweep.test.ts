@@ -76,7 +76,7 @@ test('the last place is given, and then none until a note expires', async () => 
   await until('a place', () => use('more', 10_000) === 'taken')
 })
 
-/** A guard with so many notes that expire at 10 ms that the next use, some seconds later, sweeps them. */
+/** A guard with so many notes that expire at 10 ms that the next use, seconds later, sweeps them. */
 function guardToSweep(drop: ReplayGuardOptions['drop']): ReplayGuard {
   const guard = createReplayGuard({ ...none, drop })
   for (let index = 0; index < 1_000; index++) useAt(guard, { issuerId: 'i', id: `t${index}`, expiresAt: 10 }, 0)

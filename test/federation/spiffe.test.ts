@@ -1,4 +1,4 @@
-// A SPIFFE trust domain as issuer: its bundle (the JWT-SVID and Trust Domain standards) stands in for a key set, and its JWT-SVIDs are
+// A SPIFFE trust domain as issuer: its bundle (the JWT-SVID and Trust Domain standards) replaces a key set, and its JWT-SVIDs are
 // exchanged. A bundle has an entry for each kind of SVID, marked by `use` and without `alg`.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { json } from '../../src/http/reply.ts'

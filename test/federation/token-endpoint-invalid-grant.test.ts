@@ -1,5 +1,5 @@
 // 400 invalid_grant: everything about the token or the policy, each by one change in a valid exchange. The caller sees one and
-// the same answer; only the audit tells the reasons apart. Two kinds of row: a wrong token, and a policy that no longer stands.
+// the same answer; only the audit distinguishes the reasons. Two kinds of row: a wrong token, and a policy that no longer stands.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { exportSPKI } from 'jose'
@@ -152,7 +152,7 @@ const tokens: TokenRow[] = [
   ['nbf a string', () => latchkey.sign({ nbf: String(seconds()) }), 'token_claim_type', 'nbf'],
   ['iat past the clock skew', () => latchkey.sign({ iat: seconds() + 32 }), 'issued_in_future'],
   ['iat null', signed({ iat: null }), 'token_claim_type', 'iat'],
-  // Lengths come before every rule of the policy, so a token that breaks both is told as too long.
+  // Lengths come before every rule of the policy, so a token that breaks both is reported as too long.
   ['sub of 513 characters', signed({ sub: 's'.repeat(513) }), 'claim_too_long', 'sub'],
   ['sub of 513 astral characters', signed({ sub: astral(513) }), 'claim_too_long', 'sub'],
   ['one aud value of 513', signed({ aud: [audience, 'a'.repeat(513)] }), 'claim_too_long', 'aud'],

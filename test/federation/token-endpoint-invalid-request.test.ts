@@ -107,7 +107,7 @@ describe('400 invalid_request', () => {
     })
   }
 
-  test('a token that is none is in the audit of the organization whose policy was named; the caller cannot tell', async () => {
+  test('a token of another form is in the audit of the organization whose policy was named; the caller cannot know', async () => {
     const bodies: string[] = []
     for (const policy of [latchkey.policy.id, crypto.randomUUID()]) {
       const body = await goodForm(latchkey, { subject_token: 'x', federation_policy_id: policy })

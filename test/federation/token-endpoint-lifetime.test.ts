@@ -80,7 +80,7 @@ async function startWithHeldIssuer() {
   return { ...test, clock, asked: asked.promise, release: () => released.resolve(), exchange }
 }
 
-describe('an exchange that waits for the keys of the issuer is judged as things stand afterwards:', () => {
+describe('an exchange that waits for the keys of the issuer is judged as things stand afterward:', () => {
   const stops: [name: string, operation: OperationName, input: Record<string, unknown>, reason: string][] = [
     ['a paused policy', 'policies.pause', { policy: 'policy' }, 'policy_paused'],
     ['a deleted policy', 'policies.delete', { policy: 'policy' }, 'policy_deleted'],

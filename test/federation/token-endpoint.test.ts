@@ -1,5 +1,5 @@
 // The token endpoint over the wire (reference: Token exchange; Token endpoint errors), outcome by outcome, each row one change in a valid
-// exchange. The kinds of 400 have files of their own, and so have lifetimes.
+// exchange. The kinds of 400 have their own files, and so have lifetimes.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => latchkey.stop())
 
 describe('200', () => {
-  test('the answer has the five fields, and the audit tells who got which token', async () => {
+  test('the answer has the five fields, and the audit shows who got which token', async () => {
     const token = await latchkey.sign({ jti: 'jti-1' })
     const { reply, audit } = await expectIssued(latchkey, await latchkey.exchange(token), token)
     expect(reply).toEqual({
@@ -114,7 +114,7 @@ describe('200', () => {
     })
   }
 
-  test('two organizations that trust the same issuer, subject and audience are told apart by the policy id', async () => {
+  test('two organizations that trust the same issuer, subject and audience are distinguished by the policy id', async () => {
     await latchkey.admin('organizations.create', { name: 'twin' })
     const key = await latchkey.admin('keys.create', { organization: 'twin', name: 'target' })
     const jwks = { keys: [latchkey.pairs.es.publicJwk] }
@@ -180,7 +180,7 @@ describe('413', () => {
 })
 
 describe('503 temporarily_unavailable', () => {
-  test('keys that cannot be had are told as such, with Retry-After and without a word on the issuer', async () => {
+  test('keys that are unavailable are reported as such, with Retry-After and nothing about the issuer', async () => {
     const gone = 'http://127.0.0.1:1'
     const federation = await startFederation()
     await federation.admin('issuers.add', { name: 'gone', issuer_url: gone })
@@ -197,7 +197,7 @@ describe('503 temporarily_unavailable', () => {
 })
 
 describe('500 server_error', () => {
-  test('something unforeseen is told without any detail', async () => {
+  test('something unforeseen is reported without any detail', async () => {
     const broken = await startWithPastedIssuer()
     broken.server.context.registry.issuers.clear()
     const token = await broken.sign()

@@ -194,7 +194,7 @@ describe('the endpoint', () => {
     expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: 'POST' })
   })
 
-  test('looks at no header but those that tell what the body is', async () => {
+  test('looks at no header but those that describe the body', async () => {
     const isForm = /^application\/x-www-form-urlencoded *(; *charset="?utf-8"? *)*$/i
     const property = fc.asyncProperty(httpHeaders, async (entries) => {
       const headers = new Headers({ 'content-type': formType })

@@ -15,7 +15,7 @@ import {
 } from '../support/inference.ts'
 import { holdStream } from '../support/scripted-upstream.ts'
 
-/** The tokens seen, with each event in a chunk of its own, and with all in one. */
+/** The tokens seen, with each event in its own chunk, and with all in one. */
 function seenIn(...events: string[]): number | undefined {
   const found = [events, [events.join('')]].map((chunks) => {
     const inspector = inspectEvents({ withholdsUsage: true })
@@ -78,7 +78,7 @@ describe('the tokens seen in a stream', () => {
     expect(seenIn(...events.map((event) => event.replaceAll('\n', '\r\n')))).toBe(expected)
   })
 
-  test('are not counted in JSON, whose content is not told from the rest', () => {
+  test('are not counted in JSON, whose content is not distinguished from the rest', () => {
     const inspector = inspectJson()
     inspector.take(Buffer.from('{"choices":[{"message":{"content":"abcdefgh'))
     expect(inspector.result().tokensSeen).toBeUndefined()

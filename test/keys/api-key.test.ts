@@ -92,6 +92,6 @@ describe('a key', () => {
     })
   }
 
-  test('that is no longer there is refused', () =>
+  test('that no longer exists is refused', () =>
     expect(() => checkKeyState(undefined, 0)).toThrow('Invalid credentials'))
 })

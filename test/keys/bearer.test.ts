@@ -110,7 +110,7 @@ describe('401', () => {
     await expectError(response, 401, message, 'Bearer error="invalid_token"')
   })
 
-  test('an access token that expired is told when, and to exchange again', async () => {
+  test('the refusal of an expired access token says when it expired, and to exchange again', async () => {
     const exp = (JSON.parse(atob(accessToken.split('.')[1] ?? '')) as { exp: number }).exp * 1_000
     const time = new Date(exp).toISOString()
     const rows: [afterMilliseconds: number, told: string][] = [

@@ -1,4 +1,4 @@
-// The manual, held against the program: what it lists is what there is.
+// The manual, held against the program: what it lists is what exists.
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -109,7 +109,7 @@ describe('the manual', () => {
     }
   })
 
-  test('has each step of a numbered list on a line of its own', () => {
+  test('has each step of a numbered list on its own line', () => {
     const text = 'Do this:\n\n1. Stop the `server`.\n2. Start it, and wait\n   for it.\n\nDone.'
     const printed = renderMarkdown(text, 20, (heading) => heading)
     expect(printed).toBe('Do this:\n\n1. Stop the server.\n2. Start it, and\n   wait for it.\n\nDone.')

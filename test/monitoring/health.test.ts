@@ -112,7 +112,7 @@ describe('the write check', () => {
     expect(disk.commits).toBe(1)
   })
 
-  test('after a failure, quiet has lasted for ever until a commit succeeds', () => {
+  test('after a failure, quiet counts as endless until a commit succeeds', () => {
     const { clock, check } = start()
     check.note(true)
     clock.now += 5

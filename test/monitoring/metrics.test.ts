@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => federation.stop())
 
-/** The value of a series as it is written, labels included; undefined when there is no such line. */
+/** The value of a series as it is written, labels included; undefined when there is no matching line. */
 function findValue(text: string, series: string): number | undefined {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `))
   return line === undefined ? undefined : Number(line.slice(series.length + 1))

@@ -104,7 +104,7 @@ test('a copy with as many rows, one of which differs, is refused', async () => {
   await server.close()
 })
 
-test('an interrupted copy is refused by whoever opens it', async () => {
+test('an interrupted copy is refused by anyone who opens it', async () => {
   const target = await startHranaServer({ path: join(folder.path, 'half.db') })
   const half = sideOf(target.url)
   const copy = copyDatabase(sideOf(database.url), half, () => {

@@ -90,7 +90,7 @@ test('a node that is gone counts no longer, and this one always does', async () 
   expect(counted).toEqual([3, 1, 1])
 })
 
-test('a node ends when the database lacks the change that it obeys, and refreshes no more', async () => {
+test('a node ends when the database lacks the change that it obeys, and stops refreshing', async () => {
   const { ask, refreshes, ended } = followInSteps()
   const first = rejectionOf(ask())
   await until('the first refresh', () => refreshes.length === 1)

@@ -125,7 +125,7 @@ describe('a server whose reader of standard error has stalled', () => {
   })
 })
 
-test('after a line that the disk took only in part, the next one is on a line of its own', async () => {
+test('after a line that the disk took only in part, the next one is on its own line', async () => {
   const folder = temporaryFolder()
   const fifo = join(folder.path, 'small')
   expect(Bun.spawnSync(['mkfifo', fifo]).exitCode).toBe(0)

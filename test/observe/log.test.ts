@@ -13,7 +13,7 @@ function lineOf(fields: Record<string, unknown>): string {
   return lines[0] ?? ''
 }
 
-test('tells time, level and event before its fields, on one line', () => {
+test('reports time, level and event before its fields, on one line', () => {
   const line = lineOf({ reason: 'two\nlines', status: 500, missing: undefined })
   expect(line).toBe(
     '{"time":"2026-11-21T09:30:00.000Z","level":"warn","event":"something","reason":"two\\nlines","status":500}\n',

@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     })
 
     test('writes rules that the linter lets pass, for every platform', async () => {
-      // Not a path that TypeScript follows: the page has types of its own.
+      // Not a path that TypeScript follows: the page has its own types.
       const { platforms } = await import(`${import.meta.dirname}/../../src/page/assets/platforms.js`)
       const urls: Record<string, string> = {
         github: 'https://token.actions.githubusercontent.com',

@@ -7,7 +7,7 @@ import { keyFields } from '../../src/admin/kinds/key.ts'
 type PageField = { form: string; of?: string; common?: unknown }
 type Table = Readonly<Record<string, PageField>>
 
-// Not paths that TypeScript follows: the page has types of its own.
+// Not paths that TypeScript follows: the page has its own types.
 const assets = `${import.meta.dirname}/../../src/page/assets`
 const { heldIn, sentFrom, numbersIn } = (await import(`${assets}/fields.js`)) as {
   heldIn: (table: Table, record: object | undefined) => Record<string, unknown>

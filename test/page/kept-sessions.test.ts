@@ -1,4 +1,4 @@
-// What outlives a process: sessions in the database, and what a restart makes of them. And the page on an address of its own.
+// What outlives a process: sessions in the database, and what a restart makes of them. And the page on its own address.
 import { expect, spyOn, test } from 'bun:test'
 import { createHmac, hash } from 'node:crypto'
 import { listSessions } from '../../db/tables/sessions.ts'

@@ -5,7 +5,7 @@ import { policyFields } from '../../src/admin/kinds/policy.ts'
 
 type PageField = { form: string; of?: string; isJudged?: true; common?: unknown }
 
-// Not a path that TypeScript follows: the page has types of its own.
+// Not a path that TypeScript follows: the page has its own types.
 const page = (await import(`${import.meta.dirname}/../../src/page/assets/policy-fields.js`)) as {
   policyFields: Record<string, PageField>
   heldOf: (policy: object | undefined) => Record<string, unknown>

@@ -1,4 +1,4 @@
-// Versions of presets as they are made and read: posts that wait share a commit, each fails for itself, and what is kept at hand is
+// Versions of presets as they are made and read: posts that wait share a commit, each fails for itself, and what is cached is
 // bounded and true.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Actor } from '../../db/tables/admin-changes.ts'
@@ -322,7 +322,7 @@ describe('at a bound', () => {
     })
 })
 
-describe('what is kept at hand', () => {
+describe('what is cached', () => {
   /** The largest content there may be, so that few fill what is kept. */
   const filling: [string, (text: string) => Draft['content']][] = [
     ['settings', (text) => ({ config: { stop: text }, systemPrompt: null })],

@@ -62,7 +62,7 @@ function entriesOf({ organizations, keys, issuers, policies }: Registry): [strin
   return [organizations, keys, issuers, policies].map((map) => [...map])
 }
 
-/** Runs a step and tells whether it was done; a refusal must be one of an admin's own making. */
+/** Runs a step and reports whether it was done; a refusal must be one of an admin's own making. */
 async function run({ operation, input }: Step): Promise<boolean> {
   try {
     await served.admin(operation, input)

@@ -56,7 +56,7 @@ test('draining lets what outlives an answer end', async () => {
   const drained = drain().then(() => {
     isDrained = true
   })
-  // A refused connection tells that the drain has begun.
+  // A refused connection shows that the drain has begun.
   await until('the port to be closed', () =>
     fetch(`http://127.0.0.1:${port}/`, { keepalive: false }).then(
       () => false,
@@ -105,7 +105,7 @@ test('a connection that falls silent after an answer is closed, also after one t
   await drain()
 })
 
-test('a local socket has the limit that it is given, not a longer one of its own', async () => {
+test('a local socket has the limit that it is given, not a longer one', async () => {
   const folder = temporaryFolder()
   const socketPath = join(folder.path, 'own.sock')
   const closed = async (options: ListenOptions, idleSeconds: number) => {

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { createRunningWork } from '../../src/scheduling/running-work.ts'
 import { rejectionOf } from '../support/rejection.ts'
 
-test('work is listed with its progress until it ends, and whoever asked for it sees the progress too', async () => {
+test('work is listed with its progress until it ends, and anyone who asked for it sees the progress too', async () => {
   const work = createRunningWork(() => 7)
   const gate = Promise.withResolvers<void>()
   const seen: number[] = []

@@ -232,7 +232,7 @@ test('the documents of several owners are planned, tested and applied together, 
   expect(alone).toMatchObject({ code: 0, stdout: 'No changes\n' })
 })
 
-test('drift has an exit code of its own, and a conflict or a policy that cannot be applied keeps code 1', async () => {
+test('drift has its own exit code, and a conflict or a policy that cannot be applied keeps code 1', async () => {
   const owned = (owner: string, more: string) => `latchkey: 1\nowner: ${owner}\n${more}`
   await commands.run('config', 'apply', write('drift.yaml', owned('drift', 'keys: [{ name: drifting }]\n')))
   const code = async (text: string) =>

@@ -69,7 +69,7 @@ test('names the checks that fail, and a degraded server still counts as one that
   await listener.drain()
 })
 
-test('a URL or duration that is none is wrong usage', async () => {
+test('a URL or duration of another form is wrong usage', async () => {
   const wrong = await installation.run('health', '--url', 'llm.example.com')
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a valid value for --url') })
   expect(await installation.run('health', '--wait', 'soon')).toMatchObject({ code: 2 })

@@ -173,7 +173,7 @@ test('a key is bound and unbound by command', async () => {
   expect(await failure('keys', 'update', 'bound', '--budget', 'much')).toMatchObject({ code: 2 })
 })
 
-test('usage is told by what it was for, as a table, as JSON and as CSV that no spreadsheet runs', async () => {
+test('usage is reported by what it was for, as a table, as JSON and as CSV that no spreadsheet runs', async () => {
   const keys = await run('usage', '--by', 'key', '--csv')
   expect(keys.stdout).toMatch(/^key_id,key_name,key_deleted,requests,/)
   expect(keys.stdout).toContain(",'=app,false,")

@@ -1,4 +1,4 @@
-// The --json contract of the commands: one database from init to delete, each command a process of its own. A server answers them, in a
+// The --json contract of the commands: one database from init to delete, each command its own process. A server answers them, in a
 // third of the time; fault/one-holder.test.ts proves that commands answer alike without one.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -240,7 +240,7 @@ test('--no-subject and --no-condition take one away where the other stays', asyn
   expect(await json(...at, '--audience', 'aud')).toMatchObject({ subject: 'sub', condition: null })
 })
 
-test('what stops policies from exchanging tells which, and nothing where none was stopped', async () => {
+test('what stops policies from exchanging names them, and nothing where none was stopped', async () => {
   await json('keys', 'create', '--name', 'shared')
   await json(
     'issuers',
@@ -333,7 +333,7 @@ test('a condition is saved with its environment, kept by other updates, and stan
   await json('policies', 'delete', 'cel')
 })
 
-test('a policy tells when its key cannot serve', async () => {
+test('a policy reports when its key cannot serve', async () => {
   const spare = await json('keys', 'create', '--name', 'spare')
   await json('policies', 'create', '--name', 'spare', '--issuer', 'idp', '--key', 'spare', ...rules)
   const lineOf = async () => (await run('policies', 'show', 'spare')).stdout.match(/^target key +(.*)$/m)?.[1]
@@ -454,7 +454,7 @@ test('what is deleted is gone from its list', async () => {
   expect(await json('policies', 'list')).toEqual({ data: [] })
 })
 
-test('the changes are told as the service shows things, in text with kind, name and both values', async () => {
+test('the changes are reported as the service shows things, in text with kind, name and both values', async () => {
   await json('policies', 'create', '--name', 'seen', '--issuer', 'idp', '--key', 'app', ...rules)
   await json('policies', 'disable', 'seen')
   await json('policies', 'delete', 'seen')

@@ -143,7 +143,7 @@ const keyFiles = () =>
 const hexOf = (path: string) => readFileSync(path, 'utf8').trim()
 const nothingDone = { replaced: false, previous_master_key_file: null, signing_keys_reencrypted: 0 }
 
-describe('with the old key at hand', () => {
+describe('with the old key available', () => {
   test('everything opens under a new key: tokens and credentials work as before', async () => {
     await prepare()
     const old = hexOf(file)

@@ -110,7 +110,7 @@ test('becomes a document with one line more, which then changes nothing', async 
   })
 })
 
-test('that is none is told apart from the body of a request', async () => {
+test('a file of another form is distinguished from the body of a request', async () => {
   expect(await failure('presets', 'import', 'body.json')).toMatchObject({
     code: 2,
     error: { message: expect.stringMatching(/has no list "presets"; to import a request body, add --as SLUG/) },

@@ -69,7 +69,7 @@ describe('405', () => {
     ['OPTIONS', '/v1/chat/completions', 'POST'],
   ]
   for (const [method, path, allowed] of rows) {
-    test(`${method} ${path} is told what is allowed: ${allowed}`, async () => {
+    test(`${method} ${path} receives what is allowed: ${allowed}`, async () => {
       const response = await fetch(at(path), { method })
       expect(response.status).toBe(405)
       expect(response.headers.get('allow')).toBe(allowed)
@@ -133,7 +133,7 @@ describe('x-request-id', () => {
 })
 
 describe('500', () => {
-  test('tells nothing of what went wrong; the log does', async () => {
+  test('reports nothing of what went wrong; the log does', async () => {
     const { context } = federation.server
     const publish = context.signingKeys.jwks
     context.signingKeys.jwks = () => {

@@ -180,7 +180,7 @@ describe.skipIf(!hasOpenssl)('a server (needs openssl)', () => {
     await latchkey.stop()
   })
 
-  test('that fails to start looks at the files no more', async () => {
+  test('that fails to start no longer looks at the files', async () => {
     const taken = await listen({ hostname: '127.0.0.1', port: 0 }, async () => new Response())
     const logLines: string[] = []
     const dependencies = { log: createLog((line) => logLines.push(line)) }

@@ -1,5 +1,5 @@
-// Words and phrases that reader-facing text must not use, each with its replacement: manual, READMEs, help and
-// messages.
+// Words and phrases that no text of the project may use, each with its replacement: manual, READMEs, help, messages,
+// comments and names of tests.
 
 export type BannedPhrase = { pattern: RegExp; instead: string }
 
@@ -12,9 +12,12 @@ export const bannedPhrases: readonly BannedPhrase[] = [
   { pattern: /\banew\b/i, instead: '"again"' },
   { pattern: /\bbesides\b/i, instead: '"also", "in addition"' },
   { pattern: /\bfor ever\b/i, instead: '"permanently", "never expires"' },
-  { pattern: /\bat first\b/i, instead: '"initially", or leave it out' },
+  { pattern: /\bat first\b(?! use)/i, instead: '"initially", or leave it out' },
   { pattern: /\band so on its way\b/i, instead: 'say what happens' },
-  { pattern: /\bof (?:its|their|his) own\b/i, instead: '"its own …" before the noun' },
+  {
+    pattern: /\bof (?:its|their|his) own\b(?! (?!and|or|is|are|at|in|on|by|for|with|that|which|to|from)[a-z])/i,
+    instead: '"its own …" before the noun',
+  },
   { pattern: /\bcomes? (?:to pass|round|around)\b|\bit comes to\b/i, instead: 'say what happens' },
   { pattern: /\b(?:is|are|was|were) to be\b/i, instead: '"must be", or the imperative' },
   {

@@ -11,7 +11,7 @@ export const hasChromium = executablePath !== undefined
 let starting: Promise<Browser> | undefined
 
 function launch(): Promise<Browser> {
-  // Containers without user namespaces and with a small /dev/shm need the arguments. Tests open only pages of their own servers.
+  // Containers without user namespaces and with a small /dev/shm need the arguments. Tests open only pages of these servers.
   starting ??= chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'] })
   return starting
 }

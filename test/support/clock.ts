@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fromSource } from './latchkey.ts'
 
 export type Clock = {
-  /** The program from source, with this clock instead of its own. */
+  /** The program from source, with this clock instead of the real one. */
   program: string[]
   moveSeconds: (seconds: number) => void
   /** Restores the real time in the test process. */

@@ -1,5 +1,5 @@
 // An inference server that counts its own responses, to compare with the ledger. The requested model controls it, as
-// `<server>/<behaviour>/<number>`; the number determines the token counts.
+// `<server>/<behavior>/<number>`; the number determines the token counts.
 import type { Handler } from '../../src/runtime/listener.ts'
 import { eventOf } from './inference.ts'
 import { listenLocally } from './latchkey.ts'
@@ -58,7 +58,7 @@ export async function startCountingUpstream({
     const body = (await request.json()) as { model: string; stream_options?: { include_usage?: boolean } }
     const { model } = body
     reach(model).resolve()
-    const [behaviour = '', number = ''] = model.split('/').slice(-2)
+    const [behavior = '', number = ''] = model.split('/').slice(-2)
     if (busyWith.some((start) => model.startsWith(start))) {
       sentAway.push(model)
       return refusal(Number(number) % 2 === 0 ? 429 : 503)
@@ -69,8 +69,8 @@ export async function startCountingUpstream({
       named: nameOf(model),
       includesUsage: body.stream_options?.include_usage === true,
     }
-    const script = scripts[behaviour]?.(asked)
-    if (script === undefined) throw new Error(`No such behaviour: ${behaviour}`)
+    const script = scripts[behavior]?.(asked)
+    if (script === undefined) throw new Error(`No such behavior: ${behavior}`)
     const { status = 200, json, events, ending = 'whole', counted = countsOf({}) } = script
     const note = (whole: boolean) =>
       answered.push({

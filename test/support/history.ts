@@ -41,7 +41,7 @@ export function findViolations({ changes, requests }: History): Violation[] {
 
 /**
  * The requests that a rate does not cover. All of them began after the change was acknowledged, so a node has accepted
- * no more of them than `atOnce` and what it earned until the last one ended.
+ * nothing more of them than `atOnce` and what it earned until the last one ended.
  */
 function findExcess(accepted: Violation[], { endedAt }: ChangeEvent, { atOnce, perMinute }: Rate): Violation[] {
   return [...Map.groupBy(accepted, ({ request }) => request.node).values()].flatMap((ofNode) =>

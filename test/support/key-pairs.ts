@@ -1,4 +1,4 @@
-// Key pairs of test issuers, which have key ids of their own. An RSA key pair takes 70 ms of processor time, so a test
+// Key pairs of test issuers, which have their own key ids. An RSA key pair takes 70 ms of processor time, so a test
 // process makes six and takes turns.
 import { type GenerateKeyPairOptions, type GenerateKeyPairResult, generateKeyPair } from 'jose'
 

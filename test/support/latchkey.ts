@@ -193,7 +193,7 @@ export const fromSource = [process.execPath, join(import.meta.dirname, '../../sr
 
 /**
  * Lets the runtime of a process interpret code for longer before it compiles it. A short process compiles code that it
- * then runs no more, which takes a third of its processor time. Benches measure the runtime as users run it.
+ * then does not run again, which takes a third of its processor time. Benches measure the runtime as users run it.
  */
 export const briefRuntime: Record<string, string> =
   process.env.NODE_ENV === 'test'

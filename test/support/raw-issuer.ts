@@ -9,20 +9,20 @@ type Part = string | Uint8Array
 /** The bytes to send. With `stalls`, the connection then stays open. */
 export type Sent = { parts: Iterable<Part> | AsyncIterable<Part>; stalls?: boolean }
 /** What an issuer sends as its discovery document, as its key set, and at the redirect target of its key set. */
-export type Behaviour = Partial<Record<'discovery' | 'keys' | 'moved', (url: string) => Sent>>
+export type Behavior = Partial<Record<'discovery' | 'keys' | 'moved', (url: string) => Sent>>
 export type RawIssuers = { origin: string; close: () => void }
 
-/** Issuers by the first path segment of their URL. `healthy` replaces whatever `behaviourOf` omits. */
+/** Issuers by the first path segment of their URL. `healthy` replaces whatever `behaviorOf` omits. */
 export async function startRawIssuers(
-  behaviourOf: (name: string) => Behaviour,
-  healthy: Required<Behaviour>,
+  behaviorOf: (name: string) => Behavior,
+  healthy: Required<Behavior>,
 ): Promise<RawIssuers> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', (request: Buffer) => {
       const [, name = '', first] = (String(request).split(' ')[1] ?? '').split('/')
       const kind = first === '.well-known' ? 'discovery' : first === 'keys' ? 'keys' : 'moved'
-      const { parts, stalls } = (behaviourOf(name)[kind] ?? healthy[kind])(`${origin}/${name}`)
+      const { parts, stalls } = (behaviorOf(name)[kind] ?? healthy[kind])(`${origin}/${name}`)
       pipeline(Readable.from(parts), socket, { end: stalls !== true }).catch(() => {})
     })
   })

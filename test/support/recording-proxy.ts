@@ -22,6 +22,6 @@ export async function startRecordingProxy(): Promise<RecordingProxy> {
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
   const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']
   const proxies = Object.fromEntries(names.map((name) => [name, url]))
-  // Node uses a proxy only when it is told so, since version 24.
+  // Node uses a proxy only when it is configured so, since version 24.
   return { env: { ...proxies, NODE_USE_ENV_PROXY: '1' }, seen, stop: () => void server.close() }
 }

@@ -98,7 +98,7 @@ describe('the file', () => {
     expect(listOldKeyFiles(path).map((old) => readFileSync(old, 'utf8').trim())).toEqual([one ?? ''])
   })
 
-  test('that cannot be made is told with its path', async () => {
+  test('that cannot be made is reported with its path', async () => {
     writeFileSync(join(folder.path, 'data'), 'a file where the folder should be')
     await expect(readMasterKey(source, { create: true })).rejects.toThrow(path)
   })

@@ -1,4 +1,4 @@
-// Rotation of our own signing key (reference: Signing keys): under load nothing fails, and whoever holds a key set as long as it may be held
+// Rotation of our own signing key (reference: Signing keys): under load nothing fails, and anyone who holds a key set as long as it may be held
 // verifies every token. A stolen key ends at once.
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -214,7 +214,7 @@ describe('tiles', () => {
     }
   })
 
-  test('and bundles of another width than their name are refused', () => {
+  test('and bundles of a different width from their name are refused', () => {
     const bundle = formatBundle(entries)
     expect(parseBundle(bundle, 15)?.map(String)).toEqual(words)
     for (const width of [14, 16]) expect(parseBundle(bundle, width)).toBeUndefined()

@@ -42,7 +42,7 @@ const relinking = `JavaScriptCore and tinycc are under the LGPL. The source of t
 https://github.com/oven-sh/bun and https://github.com/oven-sh/WebKit; you may change them and build the program again with
 the changed runtime.`
 
-/** @throws if SPDX lists no such license */
+/** @throws if the license is not in the SPDX list */
 function standardText(license: string): string {
   const { licenseText } = createRequire(import.meta.url)(`spdx-license-list/licenses/${license}.json`) as Standard
   return (withCopyright.includes(license) ? licenseText.replaceAll(/^copyright \(c\).*\n+/gim, '') : licenseText).trim()

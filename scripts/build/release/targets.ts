@@ -12,7 +12,7 @@ export type Target = {
   runtime: { package: string; integrity: string }
   /** The package with libSQL's native part; its digest is in bun.lock. */
   nativePart: string
-  /** The names of the architecture in packages and images; without it there are none for the platform. */
+  /** The names of the architecture in packages and images; without it the platform has no packages and images. */
   packages?: { deb: Architecture; rpm: string }
 }
 

@@ -71,7 +71,7 @@ export async function draftUpstreamEntry(
   return { entry, id, save: () => [before ? updateUpstream(orm, id, row) : insertUpstream(orm, row)] }
 }
 
-/** Whether the document names another credential than the saved one. One that it does not name stays. */
+/** Whether the document names a different credential from the saved one. One that it does not name stays. */
 async function isOther(
   { config, orm }: Needs<'config' | 'orm'>,
   before: Upstream | undefined,

@@ -90,7 +90,7 @@ export function rejectUnbundled({ name, keyBundle, jwks }: IssuerRow): void {
   )
 }
 
-/** What a row that a document describes keeps of the saved one: keys from bundles, while the URL stays. @throws Fault `conflict` if these are no such keys */
+/** What a row that a document describes keeps of the saved one: keys from bundles, while the URL stays. @throws Fault `conflict` if these keys are not of that form */
 export function keptKeys({ bundleSignerId, issuerUrl }: IssuerRow, before: IssuerRow | undefined): KeyColumns {
   if (bundleSignerId === null || before?.issuerUrl !== issuerUrl) return {}
   rejectUnbundled(before)

@@ -15,7 +15,7 @@ const timeOrNull = time.or('null')
 const warnings = { 'warnings?': 'string[]' } as const
 const usableKey = type({ kid: text, algorithm: 'string' })
 
-/** What the linter finds. `witness` has the claims of a token that would pass, `example` those to look at first. */
+/** What the linter finds. `witness` has the claims of a token that would pass, `example` those that matter most. */
 export const findingResponse = type({
   rule: type.enumerated(...ruleNames),
   level: "'blocking' | 'warning' | 'note'",
@@ -36,7 +36,7 @@ export const policyResponse = type({
 }).configure({ title: 'Policy' })
 /** A policy that was just saved. */
 export const savedPolicyResponse = type({ ...policyRow, ...findings }).configure({ title: 'SavedPolicy' })
-/** A policy that was changed, or would be: then with a token that passes only afterwards, and one that passes only before. */
+/** A policy that was changed, or would be: then with a token that passes only afterward, and one that passes only before. */
 export const changedPolicyResponse = type({
   ...policyRow,
   ...findings,

@@ -1,4 +1,4 @@
-// Reports that take long are computed once for everyone who asks: while they run, and afterwards for twenty times as long as they took.
+// Reports that take long are computed once for everyone who asks: while they run, and afterward for twenty times as long as they took.
 // Open pages that ask again and again take at most a twentieth of one core for a report.
 import { LRUCache } from 'lru-cache'
 

@@ -52,7 +52,7 @@ export async function backtestPolicy(
 ): Promise<Response> {
   const { id } = findOrganization(context.registry, input.organization)
   const queued = context.queueBacktest(id, () => {
-    // Whoever asked can be gone by now.
+    // Anyone who asked can be gone by now.
     context.onProgress?.(0, 0)
     return judgePast(context, input, id)
   })

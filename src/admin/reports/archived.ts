@@ -22,7 +22,7 @@ type ArchivedRange = {
 const filesMax = 100
 
 /**
- * The newest first; nothing where there are none. A page of the newest rows asks for no time in particular. Call it after reading the rows:
+ * The newest first; empty without rows. A page of the newest rows asks for no time in particular. Call it after reading the rows:
  * they can be archived meanwhile.
  */
 export async function archivedOf(

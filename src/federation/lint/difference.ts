@@ -1,4 +1,4 @@
-// What an edit of a policy changes: a token that passes only afterwards, and one that passed only before. Both were run
+// What an edit of a policy changes: a token that passes only afterward, and one that passed only before. Both were run
 // through both policies. Finding none is no proof.
 import { conditionOf, type Policy } from '../policy.ts'
 import { claimsIn } from './advice.ts'

@@ -125,7 +125,7 @@ export const github: IssuerKind = {
   matches: (issuerUrl) =>
     /^https:\/\/token\.actions\.(?:githubusercontent\.com|[^/]+\.ghe\.com)(?:\/|$)/.test(issuerUrl) ||
     /^https:\/\/[^/]+\/_services\/token$/.test(issuerUrl),
-  // An enterprise on github.com or GHE.com can have an issuer of its own.
+  // An enterprise on github.com or GHE.com can have its own issuer.
   isShared: (issuerUrl) =>
     /^https:\/\/token\.actions\./.test(issuerUrl) ? /\.githubusercontent\.com\/?$/.test(issuerUrl) : undefined,
   levels: [owner, repository],

@@ -1,4 +1,4 @@
-// GitLab CI/CD: gitlab.com and instances of their own (docs.gitlab.com, ID token authentication).
+// GitLab CI/CD: gitlab.com and self-managed instances (docs.gitlab.com, ID token authentication).
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import type { Facts } from './fact.ts'
 import { canBe, type IssuerKind, isAsked, isExactly, isOnly, type Level, nothing, type Pin } from './issuer-kind.ts'

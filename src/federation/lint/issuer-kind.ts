@@ -1,5 +1,5 @@
 // What the linter knows of a kind of issuer: whom its claims name, from the outside in, and the claims of a stranger.
-// The kinds are data in files of their own; this file reads them for the facts of a path.
+// The kinds are data in their own files; this file reads them for the facts of a path.
 import type { JsonObject } from '../../tokens/jwt-text.ts'
 import type { Atom, ClaimName } from './atom.ts'
 import type { Fact, Facts } from './fact.ts'
@@ -8,7 +8,7 @@ import type { RuleName } from './rules.ts'
 type Pattern = Pick<RegExp, 'test'>
 
 /**
- * A claim that names whoever a level is about. An exact value must match `value`, a prefix must match `prefix`, a suffix
+ * A claim that names what a level is about. An exact value must match `value`, a prefix must match `prefix`, a suffix
  * `suffix` and a text within `contained`; a missing pattern accepts every value, and no part of one. A prefix that
  * matches only `open` ends within the name.
  */

@@ -31,7 +31,7 @@ export type Finding = {
   detail?: string
   /** The claims of a token that would pass. */
   witness?: Witness
-  /** Of these, the subject, what the policy compares, and the ids of whoever sent it. */
+  /** Of these, the subject, what the policy compares, and the ids of anyone who sent it. */
   example?: Witness
 }
 
@@ -72,7 +72,7 @@ function unknownOf(open: readonly Finding[]): Finding {
 type Read = { policy: LintedPolicy; issuer: LintedIssuer; condition: Condition | undefined; paths: Paths }
 
 function lintAs({ policy, issuer, condition, paths }: Read, shared: boolean): Finding[] {
-  // Whoever writes a policy can know that an issuer of their own is a cluster. Of a shared one, only its URL is a fact.
+  // Anyone who writes a policy can know that their own issuer is a cluster. Of a shared one, only its URL is a fact.
   const kind = kindFor(issuer.issuerUrl, shared ? [] : subjectsIn(paths), policy.audience)
   const stranger = strangerOf(kind, issuer.issuerUrl, policy.audience)
   const candidates = candidatesOf(paths, kind, stranger)

@@ -1,4 +1,4 @@
-// Forms. `field({ label, name, value, onInput, help, error })` is a labelled control with its help and its error, and
+// Forms. `field({ label, name, value, onInput, help, error })` is a labeled control with its help and its error, and
 // `options` makes it a select. `choice`, `checkbox` and `switchButton` are the others. `form({ onSubmit, busy, submit })`
 // wraps fields; `createDraft(page, values)` holds what was typed.
 /** @import { Content } from '../types.ts' */

@@ -42,7 +42,7 @@ async function signInAgain(options) {
   const before = session
   const { title } = document
   session = undefined
-  // Whoever sits here may no longer see secrets.
+  // The person at the screen may no longer see secrets.
   closeDialogs({ isLeaving: true })
   clearNotices()
   open?.page.pause()
@@ -180,7 +180,7 @@ prepareNotices()
 addEventListener('beforeunload', (event) => {
   if (hasWork()) event.preventDefault()
 })
-// Whoever comes back to a page that the browser kept may be signed out by now.
+// Anyone who comes back to a page that the browser kept may be signed out by now.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload()
 })

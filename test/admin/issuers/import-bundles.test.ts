@@ -100,7 +100,7 @@ describe('once only the bundles of a signer are accepted,', () => {
     expect(await shown()).toEqual(before)
   })
 
-  test('each bundle that must not be accepted is refused with a reason of its own, and changes nothing', async () => {
+  test('each bundle that must not be accepted is refused with its own reason, and changes nothing', async () => {
     const before = await shown()
     const good = await border.pack(keys(), { seq: 11 })
     const [header, payload] = good.split('.')
@@ -335,7 +335,7 @@ test('an issuer whose signer is removed before its first bundle has the default 
   expect(await refusalOf('issuers.update', expiry)).toStartWith('invalid')
 })
 
-test('a pasted set may expire too, and is refused with a reason of its own', async () => {
+test('a pasted set may expire too, and is refused with its own reason', async () => {
   const url = 'https://third.example.com'
   const jwks = { keys: [own.pairs.es.publicJwk] }
   const at = new Date(own.clock.now + 3_600_000).toISOString()

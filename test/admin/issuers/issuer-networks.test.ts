@@ -194,7 +194,7 @@ describe('over HTTP', () => {
     }
   })
 
-  test('the reason is told of an address in a network that the operator names', async () => {
+  test('the reason is reported of an address in a network that the operator names', async () => {
     const settings = { LATCHKEY_ISSUER_NETWORKS: '10.0.0.0/8' }
     const network = { answer: failing('ECONNREFUSED'), settings }
     const detail = `"${host}/keys" could not be fetched: nothing listens there`
@@ -205,7 +205,7 @@ describe('over HTTP', () => {
     expect((await mixed.verifyOverHttp()).checks[0]?.detail).toBe(hidden)
   })
 
-  test('what an issuer answers is told, since its certificate has proved whose it is', async () => {
+  test('what an issuer answers is reported, since its certificate has proved whose it is', async () => {
     const { verifyOverHttp } = await startSite({ answer: async () => new Response('', { status: 404 }) })
     expect((await verifyOverHttp()).checks[0]?.detail).toBe(`"${host}/keys" answered 404`)
   })

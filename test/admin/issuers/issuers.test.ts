@@ -31,7 +31,7 @@ describe('a CA', () => {
     ['with one certificate that cannot be read', `${ca}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----`],
   ]
   for (const [name, ca_pem] of rows) {
-    test(`${name} is refused for issuers and for upstreams, and not told back`, async () => {
+    test(`${name} is refused for issuers and for upstreams, and not echoed`, async () => {
       const { id } = await served.admin('issuers.add', issuer({}))
       const upstream = await served.admin('upstreams.add', { name: `u${made++}`, base_url: 'http://127.0.0.1:1/v1' })
       for (const [operation, input] of [

@@ -28,7 +28,7 @@ describe('a set is refused that holds, beside a good key,', () => {
   }
 })
 
-describe('a set may have 262,144 bytes and no more,', () => {
+describe('a set may have 262,144 bytes and nothing more,', () => {
   const ofBytes = (bytes: number, character: string) => {
     const set = (fill: string) => JSON.stringify({ keys: [publicJwk], fill })
     const left = bytes - Buffer.byteLength(set(''))

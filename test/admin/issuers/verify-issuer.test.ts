@@ -1,4 +1,4 @@
-// `issuers verify`: what an exchange would meet at a real issuer, told check by check, with nothing saved.
+// `issuers verify`: what an exchange would meet at a real issuer, reported check by check, with nothing saved.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { IssuerVerification } from '../../../src/admin/issuers/verify-issuer.ts'
 import { json } from '../../../src/http/reply.ts'
@@ -49,7 +49,7 @@ describe('an issuer', () => {
     expect(await verify(pasted)).toMatchObject({ ok: true, keys: [{ kid: 'es', algorithm: 'ES256' }] })
   })
 
-  test('with keys that an exchange cannot tell apart fails, and they are named', async () => {
+  test('with keys that an exchange cannot distinguish fails, and they are named', async () => {
     const [{ publicJwk: one }, { publicJwk: other }] = [
       await createKeyPair('ES256', 'es'),
       await createKeyPair('RS256', 'es'),
@@ -88,12 +88,12 @@ describe('an issuer', () => {
     })
   }
 
-  test('is told to have one key source', async () => {
+  test('must have one key source', async () => {
     const two = { issuer_url: 'https://idp.invalid', jwks_url: 'https://idp.invalid/keys', jwks: { keys: [] } }
     await expect(verify(two)).rejects.toThrow('one key source')
   })
 
-  test('that is saved is shown with the keys at hand, and without those of another source', async () => {
+  test('that is saved is shown with the keys available, and without those of another source', async () => {
     const keysOf = async () =>
       (await federation.admin<{ keys: { algorithm: string }[] }>('issuers.show', { issuer })).keys
     const issuer = 'idp'

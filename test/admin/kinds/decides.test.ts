@@ -1,4 +1,4 @@
-// An edit is judged again by whoever looks at what it changes: the linter, the stored tests, a back-test. The table of fields says who.
+// An edit is judged again by anyone who looks at what it changes: the linter, the stored tests, a back-test. The table of fields says who.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Policy } from '../../../db/schema/schema.ts'
 import { everyJudge, type Field, type Judge, judgedBy } from '../../../src/admin/kinds/fields.ts'

@@ -1,4 +1,4 @@
-// Two values for every field that can be set, by kind: what it has at first, and after a change.
+// Two values for every field that can be set, by kind: what it has initially, and after a change.
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ export type Walk = {
   samples: Samples
   /** Documents set it, and no export has it. */
   writeOnly?: readonly string[]
-  /** Arguments of the fields that no option of their own sets. */
+  /** Arguments of the fields that no separate option sets. */
   more?: (values: Readonly<Record<string, unknown>>) => string[]
 }
 

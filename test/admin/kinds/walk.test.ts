@@ -54,7 +54,7 @@ const ways = {
       command(walk.kind, walk.create, '--name', name, ...argumentsFor(walk, values)),
     change: async (walk: Walk, name: string, values: Values) => {
       await command(walk.kind, 'update', name, ...argumentsFor(walk, values))
-      // What is switched has a command of its own.
+      // What is switched has its own command.
       if (values.enabled === false || values.disabled === true) await command(walk.kind, 'disable', name)
     },
     read: ({ kind }: Walk, name: string) => command(kind, 'show', name),

@@ -1,4 +1,4 @@
-// What tells an admin which command helps: commands tell it, and answers over HTTP, whose callers type none, do not.
+// What shows an admin which command helps: commands show it, and answers over HTTP, whose callers type none, do not.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Federation, type Row, startFederation } from '../../support/latchkey.ts'
 import { createKeyPair } from '../../support/subject-token.ts'

@@ -179,7 +179,7 @@ test('lists keep what has not worked since a time, and was made before it', asyn
   expect(policy.name).toBe('policy')
 })
 
-test('a deleted policy and a deleted key leave no row behind, however they are named afterwards', async () => {
+test('a deleted policy and a deleted key leave no row behind, however they are named afterward', async () => {
   const { orm, lastUses } = latchkey.server.context
   const { id: key } = await latchkey.admin('keys.create', { name: 'gone' })
   const fields = { name: 'gone', issuer: 'idp', key: 'gone', audience: 'latchkey-tests', subject: 'workload-1' }

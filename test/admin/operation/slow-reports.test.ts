@@ -1,4 +1,4 @@
-// Reports that take long: computed once for all who ask, kept for twenty times as long as they took, and computed again afterwards.
+// Reports that take long: computed once for all who ask, kept for twenty times as long as they took, and computed again afterward.
 import { expect, test } from 'bun:test'
 import { createSlowReports } from '../../../src/admin/operation/slow-reports.ts'
 

@@ -1,4 +1,4 @@
-// Values that no operation takes: what they would mean is not what was written, or must not be told back.
+// Values that no operation takes: what they would mean is not what was written, or must not be echoed.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { OperationName } from '../../../src/admin/operations.ts'
 import { type Row, startTestServer, type TestServer } from '../../support/latchkey.ts'
@@ -30,7 +30,7 @@ describe('a credential of an upstream', () => {
     'SECRET'.repeat(1_000),
     ['SECRET'],
   ])
-    test(`such as ${JSON.stringify(credential).slice(0, 30)} is refused and not told back`, async () => {
+    test(`such as ${JSON.stringify(credential).slice(0, 30)} is refused and not echoed`, async () => {
       for (const [name, input] of [
         ['upstreams.add', upstream({ credential })],
         ['upstreams.update', { upstream: 'x', credential }],

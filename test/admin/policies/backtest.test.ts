@@ -23,7 +23,7 @@ const exchange = async (claims: Record<string, unknown>, policy: Row) => {
 }
 
 let issuers = 0
-/** A policy of an issuer of its own, so that no test sees exchanges of another. */
+/** A policy with its own issuer, so that no test sees exchanges of another. */
 async function createPolicy(fields: Record<string, unknown>): Promise<{ policy: Row; iss: string }> {
   issuers += 1
   const iss = `https://idp-${issuers}.example.com`

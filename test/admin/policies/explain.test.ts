@@ -66,7 +66,7 @@ describe('a check fails at the very steps:', () => {
     })
   }
 
-  test('a paused policy, and a token that is none', async () => {
+  test('a paused policy, and a token of another form', async () => {
     await latchkey.admin('policies.pause', { policy: 'policy' })
     const [explanation] = await check('x.y.z', 'policy')
     expect(explanation && failed(explanation)).toEqual(['form subject_token_not_jwt', 'policy policy_paused'])
@@ -120,7 +120,7 @@ describe('a check', () => {
     afterAll(() => latchkey.admin('policies.update', { policy: 'policy', replay_protection: false }))
     const replayOf = async (token: string) => (await check(token, 'policy'))[0]?.steps.at(-1)
 
-    test('uses nothing up, and afterwards tells that the token was exchanged', async () => {
+    test('uses nothing up, and afterward shows that the token was exchanged', async () => {
       const token = await latchkey.sign({ ...good, jti: 'one' })
       for (const _ of [1, 2]) expect((await check(token, 'policy'))[0]?.accepted).toBe(true)
       expect(await replayOf(token)).toEqual({ step: 'replay', ok: true })
@@ -138,7 +138,7 @@ describe('a check', () => {
     })
   })
 
-  test('without replay protection has no such step', async () => {
+  test('without replay protection has no matching step', async () => {
     const [explanation] = await check(await latchkey.sign(good), 'policy')
     expect(explanation?.steps.map(({ step }) => step)).not.toContain('replay')
   })
@@ -154,7 +154,7 @@ test('a refused exchange is found by its request id, with what the audit has of 
   expectNoTokenText(JSON.stringify(shown), token)
 })
 
-test('the row of a request is found among many, and one that is not there is told', async () => {
+test('the row of a request is found among many, and one that is not there is reported', async () => {
   const token = await latchkey.sign({ sub: 'many' })
   const ids: (string | null)[] = []
   // A process sends 256 requests at a time. On a server database, the server under test needs some of them.

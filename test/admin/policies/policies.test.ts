@@ -43,7 +43,7 @@ describe('a policy targets an inference key, so it cannot target', () => {
   }
 })
 
-describe('a policy is refused alike when it is to be saved and when it is only tried:', () => {
+describe('a policy is refused alike when it should be saved and when it is only tried:', () => {
   const rows: [name: string, change: object, message: string][] = [
     ['no subject and no condition', { subject: null }, 'A policy must restrict its subjects'],
     ['a condition that is no expression', { condition: 'subject ==' }, 'The condition cannot be saved'],

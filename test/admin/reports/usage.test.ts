@@ -1,4 +1,4 @@
-// Whose usage a report holds, and from when to when: each report by itself, whatever it is summed up by.
+// Whose usage a report holds, and from when to when: each report alone, whatever it is summed up by.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { usageGroupings } from '../../../db/schema/usage-groupings.ts'
 import { answer, type Inference, question, startInference } from '../../support/inference.ts'

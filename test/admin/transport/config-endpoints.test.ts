@@ -1,4 +1,4 @@
-// Configuration documents over HTTP: who may plan and apply, and that a key reaches no more than its organization.
+// Configuration documents over HTTP: who may plan and apply, and that a key reaches only its organization.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Row } from '../../support/latchkey.ts'
 import { type Managed, startManaged } from '../../support/management-keys.ts'

@@ -24,7 +24,7 @@ const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const policy = { issuer: 'idp', key: 'target', audience: 'aud', subject: 'sub' }
 
 describe('a management key', () => {
-  test('manages issuers, and each change is told with who, before and after', async () => {
+  test('manages issuers, and each change is reported with who, before and after', async () => {
     const made = await call('POST', issuers, admin, { name: 'github', issuer_url: 'https://github.example' })
     expect(made.status).toBe(201)
     const { id } = made.data as Row
@@ -269,7 +269,7 @@ test('a key that is deleted while its request is on the way changes nothing any 
     'content-length': String(body.length),
   })
   socket.write(body.slice(0, 10))
-  // An answer on another connection tells that the server has had the time to look at the first.
+  // An answer on another connection shows that the server has had the time to look at the first.
   await call('GET', policies, admin)
   await federation.admin('keys.delete', { key: id })
   socket.write(body.slice(10))
@@ -277,7 +277,7 @@ test('a key that is deleted while its request is on the way changes nothing any 
   expect((await call('GET', `${policies}/late`, admin)).status).toBe(404)
 })
 
-test('what is refused is told without the credentials in it', async () => {
+test('what is refused is reported without the credentials in it', async () => {
   const token = await federation.mint()
   for (const secret of [federation.key.key, token]) {
     const refused = await call('POST', policies, admin, { name: 'x', ...policy, key: secret.slice(0, 512) })

@@ -88,7 +88,7 @@ describe('over a socket', () => {
     expect(await response.json()).toMatchObject({ more: null })
   })
 
-  test('a report ends when whoever asked for it is gone', async () => {
+  test('a report ends when its caller is gone', async () => {
     step = Promise.withResolvers()
     const leaving = new AbortController()
     const headers = { accept: progressMediaType }
@@ -147,20 +147,23 @@ test('lines are read wherever they are cut', () => {
   }
 })
 
-onFile('local socket').test('a report tells of all its rows, and its answer over the socket is the same', async () => {
-  const { server, config, admin, stop } = await startTestServer()
-  const key = await admin('keys.create', { name: 'app' })
-  const of = { organization: { id: key.organization_id }, workspace: { id: key.workspace_id }, key }
-  const row = usageRow('request', of as OrganizationRows)
-  await Promise.all(Array.from({ length: 3_000 }, () => server.context.writer.appendUsage(row)))
-  const told: Told[] = []
-  const onProgress = (...progress: Told) => void told.push(progress)
-  const answer = await server.runOperation('usage.sum', {}, undefined, onProgress)
-  expect(answer).toMatchObject({ data: [{ requests: 3_000 }] })
-  expect(told.at(-1)).toEqual([3_000, 3_000])
-  expect(await askServer(socketPathFor(config), 'usage.sum', {}, { onProgress })).toEqual({ result: answer })
-  await stop()
-})
+onFile('local socket').test(
+  'a report gives progress on all its rows, and its answer over the socket is the same',
+  async () => {
+    const { server, config, admin, stop } = await startTestServer()
+    const key = await admin('keys.create', { name: 'app' })
+    const of = { organization: { id: key.organization_id }, workspace: { id: key.workspace_id }, key }
+    const row = usageRow('request', of as OrganizationRows)
+    await Promise.all(Array.from({ length: 3_000 }, () => server.context.writer.appendUsage(row)))
+    const told: Told[] = []
+    const onProgress = (...progress: Told) => void told.push(progress)
+    const answer = await server.runOperation('usage.sum', {}, undefined, onProgress)
+    expect(answer).toMatchObject({ data: [{ requests: 3_000 }] })
+    expect(told.at(-1)).toEqual([3_000, 3_000])
+    expect(await askServer(socketPathFor(config), 'usage.sum', {}, { onProgress })).toEqual({ result: answer })
+    await stop()
+  },
+)
 
 describe('on a terminal', () => {
   let time = 0

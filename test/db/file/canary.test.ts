@@ -20,7 +20,7 @@ test('libSQL still acknowledges and loses a write on a connection that has seen 
 
   expect(answer.changes).toBe(1)
   expect(holder.prepare('select count(*) as count from kept').get()).toMatchObject({ count: 0 })
-  // Named here so that it is not collected before: that would finalise it and heal the connection.
+  // Named here so that it is not collected before: that would finalize it and heal the connection.
   expect(begin).toBeDefined()
   folder.remove()
 })

@@ -47,7 +47,7 @@ test('the log is copied as it is at the end, and the progress ends with the whol
   writeFileSync(`${path}-wal`, Buffer.alloc(megabyte, 'log'))
   await completeCopy(path, to)
   expect(readFileSync(`${to}-wal`).equals(readFileSync(`${path}-wal`))).toBe(true)
-  // A file system that shares blocks copies nothing at first.
+  // A file system that shares blocks copies nothing in the first pass.
   const whole: [number, number] = [9 * megabyte, 9 * megabyte]
   expect(seen.at(-1) ?? whole).toEqual(whole)
 })

@@ -44,7 +44,7 @@ function openingCode(path: string, more = ''): string {
     ${more}`
 }
 
-/** Opens a file in a child process, as another program would, and tells the refusal or null. */
+/** Opens a file in a child process, as another program would, and reports the refusal or null. */
 async function openElsewhere(path: string): Promise<OpenRefusal | null> {
   const finished = await runCommand(['-e', openingCode(path)], { cwd: folder.path, program: [process.execPath] })
   if (finished.code !== 0) throw new Error(finished.stderr)
@@ -112,7 +112,7 @@ test('a process that was refused does not stand in the way of others while it li
   expect(outcome).toBeNull()
 })
 
-test('a missing file is refused, and not made, unless it is to be created', async () => {
+test('a missing file is refused, and not made, unless the caller asks to create it', async () => {
   const path = newPath()
   expect(await refusalAt(path, { create: false })).toEqual({
     refused: 'missing',

@@ -25,7 +25,7 @@ const pointOf = (requestId: string) => ({ requestId, at: timeOfRequest(requestId
 
 const acme = organizationRows('acme')
 const other = organizationRows('other')
-/** A slice holds 500 at first, and then at most 4,000: there are five or more. */
+/** The first slice holds 500, the others at most 4,000: there are five or more. */
 const rowCount = 9_000
 const hour = 3_600_000
 
@@ -223,7 +223,7 @@ describe('the verification', () => {
     expect(await findDrift(orm)).toEqual([])
   })
 
-  test('finds totals of which there are no rows', async () => {
+  test('finds totals that have no rows', async () => {
     const row = [other.key.id, 99_999, 1, 1, 1, 1, 1]
     await writer.write([{ toSQL: () => ({ sql: 'insert into usage_days values (?,?,?,?,?,?,?)', params: row }) }])
     expect(await findDrift(orm)).toEqual([{ keyId: other.key.id, day: 99_999 }])
@@ -231,7 +231,7 @@ describe('the verification', () => {
   })
 })
 
-test('progress is told up to the last row, and what it throws ends the report', async () => {
+test('progress is reported up to the last row, and what it throws ends the report', async () => {
   const told: [number, number][] = []
   await sumUsage(orm, 'key', { limit: 9, beforeId: 5_001 }, (done, total) => void told.push([done, total]))
   expect(told.length).toBeGreaterThan(1)

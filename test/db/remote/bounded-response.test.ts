@@ -32,7 +32,7 @@ function endless(): { body: ReadableStream<Uint8Array>; sent: () => number; isCa
   return { body, sent: () => sent, isCancelled: () => isCancelled }
 }
 
-test('a response without an end is cancelled soon after the limit', async () => {
+test('a response without an end is canceled soon after the limit', async () => {
   const { body, sent, isCancelled } = endless()
   expect(isTooLarge(await rejectionOf(readBounded(new Response(body))))).toBe(true)
   expect(isCancelled()).toBe(true)

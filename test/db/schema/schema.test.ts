@@ -59,7 +59,7 @@ test('every table of the database is in schema.ts, and none more', async () => {
   expect(names.toSorted()).toEqual(tables.map((table) => getTableConfig(table).name).toSorted())
 })
 
-test('every table is told of in the README, and none more', () => {
+test('the README describes every table, and no other', () => {
   const readme = readFileSync(join(import.meta.dirname, '../../../db/README.md'), 'utf8')
   const told = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => String(name))
   const described = tables.map((table) => getTableConfig(table).name)

@@ -49,7 +49,7 @@ test('one that is not there is not found', async () => {
     expect(await findUsage(own.database.orm, pointOf(createRequestId(at)))).toBeUndefined()
 })
 
-test('no more rows are looked at than a request may have behind it', async () => {
+test('only the rows that a request may have behind it are read', async () => {
   const reach = { rowsReadMax: 700 }
   expect(await findUsage(own.database.orm, pointOf(ids[1_234] ?? ''), reach)).toMatchObject({ requestId: ids[1_234] })
   expect(await findUsage(own.database.orm, pointOf(ids[1_300] ?? ''), { rowsReadMax: 100 })).toBeUndefined()

@@ -1,4 +1,4 @@
-// What the database itself says of presets, whatever the program does: versions stay as they are, and a preset designates one of its own.
+// What the database itself says of presets, whatever the program does: versions stay as they are, and a preset designates one of these.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Preset, PresetVersion } from '../../../db/schema/schema.ts'
 import { insertPresetVersions, updatePreset } from '../../../db/tables/presets.ts'

@@ -117,7 +117,7 @@ test('a write is answered after its commit and not before', async () => {
   expect(events).toEqual(['asked with 0', 'committed with 1', 'answered'])
 })
 
-test('rows that come while a commit is held back wait for one of their own, in order', async () => {
+test('rows that come while a commit is held back wait for a separate commit, in order', async () => {
   const gate = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
   watched.before = () => {
@@ -205,7 +205,7 @@ test('many failures between good writes lose nothing that was acknowledged', asy
   expect(idsInFile('exchange_audit')).toEqual(kept)
 })
 
-test('after SQLITE_BUSY nothing is written any more, and that is told once', async () => {
+test('after SQLITE_BUSY nothing is written any longer, and that is reported once', async () => {
   watched.before = () => {
     throw busyError()
   }

@@ -32,7 +32,7 @@ describe('a chain of macros is refused for what is in its first link:', () => {
     expect(faultOf('scopes.filter(s, s != "a").map(t, t).exists(u, u == "b")')).toBeUndefined())
 })
 
-describe('a condition may have 2,000 characters and no more,', () => {
+describe('a condition may have 2,000 characters and nothing more,', () => {
   const ofLength = (characters: number, character: string) =>
     `subject != "${character.repeat(characters - 'subject != ""'.length)}"`
   for (const [name, character] of [

@@ -49,7 +49,7 @@ describe('is true:', () => {
   for (const source of rows) test(source, () => expect(judge(source)).toBeUndefined())
 })
 
-describe('is false, which is told apart from an error:', () => {
+describe('is false, which is distinguished from an error:', () => {
   const rows = [
     'subject == "other"',
     'claims.environment == "Production"',

@@ -102,7 +102,7 @@ describe('explaining a condition shows its parts in the words of its admin,', ()
   })
 })
 
-test('an error tells no more of a long text than an explanation shows', () => {
+test('an error shows a long text as an explanation does', () => {
   const refusal = judge('claims[claims.long] == 1')
   expect(refusal?.detail?.length).toBeLessThan(explainedCharactersMax + 30)
 })

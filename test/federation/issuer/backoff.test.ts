@@ -1,4 +1,4 @@
-// An issuer whose keys cannot be fetched while none is held: when it is asked again, and what callers are told to wait (reference: Issuer keys).
+// An issuer whose keys cannot be fetched while none is held: when it is asked again, and what callers must wait (reference: Issuer keys).
 import { beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { outboundFetch } from '../../../src/runtime/outbound.ts'
@@ -23,7 +23,7 @@ beforeEach(() => {
 
 const fail = () => Promise.reject(new Error('connection refused'))
 const find = () => server.keys.find(issuer, { kid: 'one', algorithm: 'ES256' })
-/** The seconds that a refused caller is told to wait; undefined for a key. */
+/** The seconds that a refused caller must wait; undefined for a key. */
 async function retryAfter(): Promise<number | undefined> {
   const found = await find()
   return 'refused' in found ? found.retryAfterSeconds : undefined
@@ -53,7 +53,7 @@ describe('while no usable key is held', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30, 30])
   })
 
-  test('callers are told the time until then, and a request at that time asks', async () => {
+  test('callers receive the time until then, and a request at that time asks', async () => {
     const told: (number | undefined)[] = []
     for (let attempt = 0; attempt < 7; attempt++) {
       const before = attempts()
@@ -95,7 +95,7 @@ describe('while no usable key is held', () => {
   })
 })
 
-test('the wait varies by a quarter, so that many do not ask at once, and is never longer than what callers are told', async () => {
+test('the wait varies by a quarter, so that many do not ask at once, and is never longer than what callers receive', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), { minLength: 8, maxLength: 8 }),

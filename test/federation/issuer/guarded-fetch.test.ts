@@ -98,7 +98,7 @@ const way: Outbound = {
   privateNetworks: () => undefined,
 }
 
-/** A way out that answers as told and remembers how it was asked. */
+/** A way out that answers as configured and remembers how it was asked. */
 function fetching(answer: (url: string) => Response | Promise<Response>, change: Partial<Outbound> = {}) {
   const asked: { url: string; init: RequestInit }[] = []
   const fetch: Fetch = async (at, init) => {
@@ -310,7 +310,7 @@ describe('a document', () => {
     expect(describeError(fault)).not.toContain('secret')
   })
 
-  test('that cannot be had is told in our words, and in the log with the code of the runtime', async () => {
+  test('an unavailable issuer is reported in our words, and in the log with the code of the runtime', async () => {
     const refused = Object.assign(new TypeError('Is the computer able to access the url?'), { code: 'ECONNREFUSED' })
     const fault = await faultOf(() => Promise.reject(refused))
     expect(tellForCommands(fault)).toBe(`"${url}" could not be fetched: nothing listens there`)

@@ -58,7 +58,7 @@ describe('an unknown kid', () => {
       server.clock.now = startedAt + Math.floor((index * hour) / 10_000)
       expect(await find(`kid-${index}`)).toBe('kid_unknown')
     }
-    // Besides those for unknown kids there are those of a set that has aged, one in ten minutes.
+    // In addition to those for unknown kids there are those of a set that has aged, one in ten minutes.
     expect(server.fetchesOf('keys') - before).toBeLessThanOrEqual(hour / 30_000 + 6)
   })
 

@@ -79,7 +79,7 @@ describe('on a shared issuer of which nothing is known', () => {
     ['claims.email_verified == true', 'shared-no-tenant'],
     ['subject == "batch" || claims.admin == false', 'shared-no-tenant'],
     ['size(claims.groups) > 0 || subject == "batch"', 'not-decided'],
-    // What is joined to a subject is chosen by whoever has a part of the text as their subject.
+    // What is joined to a subject is chosen by anyone who has a part of the text as their subject.
     ...[
       ...['subject + claims.nickname == "acme-batch"', 'claims.nickname + subject == "acme-batch"'],
       ...['claims.tenant + "/" + subject == "acme/batch"', 'subject + "@" + claims.org in ["batch@acme", "b@acme"]'],

@@ -92,7 +92,7 @@ describe('selected claims', () => {
     expect(recorded?.absent).toContain('environment')
   })
 
-  test('are left out, without a word that the token lacks them, if they hold a token or do not fit', async () => {
+  test('are left out, and not reported as missing, if they hold a token or do not fit', async () => {
     const jwt = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl'
     expect((await recordOf({ team: jwt, region: 'eu' })).recorded).toEqual({
       claims: { aud: 'latchkey-tests', region: 'eu' },

@@ -1,4 +1,4 @@
-// A record is judged as the exchange was decided, or it is said that nobody can tell.
+// A record is judged as the exchange was decided, or it is said that nobody can know.
 import { expect, test } from 'bun:test'
 import type { Policy } from '../../../db/schema/schema.ts'
 import { conditionEnvironment } from '../../../src/federation/condition/compile.ts'

@@ -9,7 +9,7 @@ import { createKeyPair, type KeyPair, signToken } from '../../support/subject-to
 
 type Trusted = Recorded & { issuer: Row; policy: Row; pair: KeyPair }
 
-/** Another issuer that the organization trusts, with no policy of its own. */
+/** Another issuer that the organization trusts, without a policy. */
 const otherIssuerUrl = 'https://other.example'
 
 const fetched: string[] = []

@@ -157,7 +157,7 @@ describe('lengths', () => {
     expect(reasonOf({ scopes: Array(17).fill(1) })).toBe('claim_too_long')
   })
 
-  test('other claims have no bound of their own, and scopes that are no list have no length', () => {
+  test('other claims have no bound, and scopes that are no list have no length', () => {
     expect(reasonOf({ other: 'x'.repeat(10_000), scopes: 'x'.repeat(10_000) })).toBeUndefined()
   })
 

@@ -1,4 +1,4 @@
-// What the audit tells an admin of a refusal, so that the token need not be asked for: values of the condition's parts, times and skew.
+// What the audit shows an admin of a refusal, so that the token need not be asked for: values of the condition's parts, times and skew.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { auditOf } from '../../support/exchange-outcome.ts'
 import { type PastedIssuer, startWithPastedIssuer } from '../../support/pasted-issuer.ts'
@@ -19,7 +19,7 @@ async function refuse(claims: Record<string, unknown>, condition?: string) {
   return { reason: audit?.reason, detail: audit?.detail ?? '' }
 }
 
-describe('a condition that is false is told with', () => {
+describe('a condition that is false is reported with', () => {
   const rows: [name: string, condition: string, claims: Record<string, unknown>, detail: string][] = [
     [
       'the values that it compares',
@@ -68,7 +68,7 @@ describe('a condition that is false is told with', () => {
     expect((await refuse({ scopes: 'a' }, 'subject == "x"')).detail).not.toContain('is false')
   })
 
-  test('no more than the audit keeps, however long its values and many its parts', async () => {
+  test('not more than the audit keeps, however long its values and many its parts', async () => {
     const claims = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`c${index}`, 'é'.repeat(100)]))
     const condition = Object.keys(claims)
       .map((name) => `claims.${name} == "x"`)
@@ -94,7 +94,7 @@ describe('a condition that is false is told with', () => {
     })
 })
 
-describe('a time that lies ahead is told with both times and the skew that is allowed:', () => {
+describe('a time that lies ahead is reported with both times and the skew that is allowed:', () => {
   const iso = (seconds: number) => new Date(seconds * 1_000).toISOString()
   for (const [claim, reason] of [
     ['nbf', 'not_yet_valid'],

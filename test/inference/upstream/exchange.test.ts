@@ -1,4 +1,4 @@
-// An upstream without a stored credential: two Latchkeys in a chain, where the first exchanges a token of its own at the second.
+// An upstream without a stored credential: two Latchkeys in a chain, where the first exchanges its own token at the second.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'

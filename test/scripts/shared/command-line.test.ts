@@ -41,7 +41,7 @@ describe('an option that every command takes works', () => {
     })
   }
 
-  test('before a command below one that runs by itself', async () => {
+  test('before a subcommand of a command that also runs without one', async () => {
     const { code, stdout } = await run('audit', '--json', '--config', settingsFile, 'changes', '--limit', '1')
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ data: [{ operation: 'init' }] })

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { drawDiff } from '../../../scripts/shared/preset-views.ts'
 
-test('two versions that differ in too many lines to compare in the time are told apart in a sentence', () => {
+test('two versions that differ in too many lines to compare in the time are distinguished in a sentence', () => {
   const version = (number: number) => ({
     preset_version: `long@${number}`,
     system_prompt: Array.from({ length: 5_000 }, (_, line) => `${number} ${line}`).join('\n'),

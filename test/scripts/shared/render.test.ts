@@ -34,7 +34,7 @@ describe('printable', () => {
   for (const [value, expected] of rows)
     test(`${JSON.stringify(value)} becomes ${expected}`, () => expect(printable(value)).toBe(expected))
 
-  test('tells different characters apart, those beyond the basic plane included', () => {
+  test('distinguishes different characters, those beyond the basic plane included', () => {
     expect(printable('\u{e0041}')).not.toBe(printable('\u{e0042}'))
   })
 })
@@ -55,12 +55,12 @@ test('a moment is the time in UTC to the second', () => {
   expect(moment(null)).toBe('-')
 })
 
-test('of many a few are told, and how many more', () => {
+test('of many a few are named, and how many more', () => {
   expect(few(['a', 'b'], 2)).toBe('a, b')
   expect(few(['a', 'b', 'c', 'd'], 2)).toBe('a, b and 2 more')
 })
 
-test('policies that exchange no longer are told below', () => {
+test('policies that no longer exchange are listed below', () => {
   expect(withAffected('Done', {})).toBe('Done')
   expect(withAffected('Done', { policies_affected: ['a'] })).toBe('Done\n1 policy has become inactive: a')
   const policies_affected = [...'abcdefg']
