@@ -4,6 +4,7 @@
 import type { Actor } from '../../db/tables/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
+import { documented } from '../http/documented-route.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'
 import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
@@ -15,18 +16,13 @@ import type { Key } from './api-key.ts'
 import { authenticate, authenticateManagement, type BearerContext } from './bearer.ts'
 import {
   createBody,
-  createDescription,
-  currentDescription,
-  deleteDescription,
+  docs,
   ignoredFields,
   type keyResponse,
-  listDescription,
   listQuery,
   type ShownKey,
-  showDescription,
   shownNames,
   updateBody,
-  updateDescription,
 } from './openapi.ts'
 
 /** A key as the operations show it. */
@@ -52,12 +48,12 @@ type RunKeyOperation = Run<'keys.show', KeyReference, KeyWithUser> &
 
 export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext>[] {
   return [
-    { method: 'GET', path: '/key', openapi: currentDescription, handle: showCurrent(run) },
-    { method: 'GET', path: '/keys', openapi: listDescription, handle: list(run) },
-    { method: 'POST', path: '/keys', openapi: createDescription, handle: create(run) },
-    { method: 'GET', path: '/keys/{hash}', openapi: showDescription, handle: show(run) },
-    { method: 'PATCH', path: '/keys/{hash}', openapi: updateDescription, handle: update(run) },
-    { method: 'DELETE', path: '/keys/{hash}', openapi: deleteDescription, handle: remove(run) },
+    documented({ ...docs.current, handle: showCurrent(run) }),
+    documented({ ...docs.list, handle: list(run) }),
+    documented({ ...docs.create, handle: create(run) }),
+    documented({ ...docs.show, handle: show(run) }),
+    documented({ ...docs.update, handle: update(run) }),
+    documented({ ...docs.remove, handle: remove(run) }),
   ]
 }
 

@@ -1,6 +1,6 @@
-// The OpenAPI documentation of the key endpoints, and the shapes of their bodies.
+// The table of the key endpoints: paths, who may call, what they take and return.
 import { keyKinds } from '../../db/schema/value-names.ts'
-import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
+import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
@@ -97,65 +97,71 @@ export const listQuery = type({
   'contains?': textShape(1, nameCharactersMax).configure({ says: 'Only names that contain this text, in any case' }),
   'limit?': `1 <= number.integer <= ${keyListRowsMax}`,
 })
-const segments = { hash: type(keyHashText).configure({ says: 'The hash of the key' }) }
+
+const one = { path: '/keys/{hash}', segments: { hash: type(keyHashText).configure({ says: 'The hash of the key' }) } }
 const rules =
   'The time in expires_at must be in the future. limit_reset needs a limit. A management key cannot have limits, ' +
   `rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
 
-const mediaType = 'application/json'
-const oneResponse = { description: 'The key', shape: type({ data: keyResponse }) }
-
-export const currentDescription: OperationDoc = {
-  name: 'keyShow',
-  summary: 'Show the key of this request, or the one that its access token acts as',
-  access: 'inference',
-  responses: { 200: { description: 'The key', shape: type({ data: currentResponse }) }, ...errorResponses(400, 401) },
-}
-export const listDescription: OperationDoc = {
-  name: 'keysList',
-  summary: 'List the keys of a workspace, oldest first; by default the workspace of the management key',
-  access: 'admin:read',
-  query: listQuery,
-  responses: {
-    200: { description: 'The keys', shape: type({ data: keyResponse.array(), 'total_count?': 'number.integer' }) },
-    ...errorResponses(400, 401, 403, 404),
+export const docs = {
+  current: {
+    method: 'GET',
+    path: '/key',
+    name: 'keyShow',
+    summary: 'Show the key of this request, or the one that its access token acts as',
+    access: 'inference',
+    data: currentResponse,
+    says: 'The key',
   },
-}
-export const createDescription: OperationDoc = {
-  name: 'keysCreate',
-  summary: 'Create an inference key; its text is shown only in this response',
-  rules,
-  access: 'admin:write',
-  body: { mediaType, shape: createBody },
-  responses: {
-    201: { description: 'The key and its text', shape: type({ data: keyResponse, key: 'string' }) },
-    ...errorResponses(400, 401, 403, 404, 408, 409, 413),
+  list: {
+    method: 'GET',
+    path: '/keys',
+    name: 'keysList',
+    summary: 'List the keys of a workspace, oldest first; by default the workspace of the management key',
+    access: 'admin:read',
+    query: listQuery,
+    answer: type({ data: keyResponse.array(), 'total_count?': 'number.integer' }),
+    says: 'The keys',
+    errors: [404],
   },
-}
-export const showDescription: OperationDoc = {
-  name: 'keysShow',
-  segments,
-  summary: 'Show a key, by its hash',
-  access: 'admin:read',
-  responses: { 200: oneResponse, ...errorResponses(400, 401, 403, 404) },
-}
-export const updateDescription: OperationDoc = {
-  name: 'keysUpdate',
-  segments,
-  summary: 'Change a key, by its hash; null removes a limit',
-  rules: `${rules} At least one other field must be set.`,
-  access: 'admin:write',
-  isConditional: true,
-  body: { mediaType, shape: updateBody },
-  responses: { 200: oneResponse, ...errorResponses(400, 401, 403, 404, 408, 409, 412, 413) },
-}
-export const deleteDescription: OperationDoc = {
-  name: 'keysDelete',
-  segments,
-  summary: 'Delete a key permanently, by its hash',
-  access: 'admin:write',
-  responses: {
-    200: { description: 'Done', shape: type({ deleted: 'true' }) },
-    ...errorResponses(400, 401, 403, 404, 409),
+  create: {
+    method: 'POST',
+    path: '/keys',
+    name: 'keysCreate',
+    summary: 'Create an inference key; its text is shown only in this response',
+    rules,
+    access: 'admin:write',
+    body: createBody,
+    status: 201,
+    answer: type({ data: keyResponse, key: 'string' }),
+    says: 'The key and its text',
   },
-}
+  show: {
+    method: 'GET',
+    ...one,
+    name: 'keysShow',
+    summary: 'Show a key, by its hash',
+    access: 'admin:read',
+    data: keyResponse,
+    says: 'The key',
+  },
+  update: {
+    method: 'PATCH',
+    ...one,
+    name: 'keysUpdate',
+    summary: 'Change a key, by its hash; null removes a limit',
+    rules: `${rules} At least one other field must be set.`,
+    access: 'admin:write',
+    body: updateBody,
+    data: keyResponse,
+    says: 'The key',
+  },
+  remove: {
+    method: 'DELETE',
+    ...one,
+    name: 'keysDelete',
+    summary: 'Delete a key permanently, by its hash',
+    access: 'admin:write',
+    answer: type({ deleted: 'true' }),
+  },
+} as const satisfies Record<string, RouteDoc>

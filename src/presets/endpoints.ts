@@ -5,6 +5,7 @@ import type { Actor } from '../../db/tables/admin-changes.ts'
 import { readPresetVersion } from '../../db/tables/presets.ts'
 import { Fault } from '../fault.ts'
 import { readJson } from '../http/body.ts'
+import { documented } from '../http/documented-route.ts'
 import type { Endpoint, Handle, RequestInfo } from '../http/endpoint.ts'
 import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
 import { checkFields, readQuery } from '../http/input.ts'
@@ -16,24 +17,10 @@ import { authenticateManagement, authenticateReader, type BearerContext } from '
 import { operationBodyBytesMax, presetBodyBytesMax, presetPageRowsDefault } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
 import type { SharedRun } from '../scheduling/mutex.ts'
-import { inferencePaths } from '../values/inference-paths.ts'
 import { isPresetSlug } from '../values/preset-text.ts'
 import { checkWorkspace, checkWorkspaceInQuery, readWorkspace } from './named-workspace.ts'
-import {
-  archiveDescription,
-  completeDescription,
-  listDescription,
-  listQuery,
-  pageQuery,
-  restoreDescription,
-  saveDescriptions,
-  showDescription,
-  updateBody,
-  updateDescription,
-  versionDescription,
-  versionsDescription,
-} from './openapi.ts'
-import { type Dialect, dialects, readPreset } from './preset.ts'
+import { docs, listQuery, pageQuery, saveDocs, updateBody } from './openapi.ts'
+import { type Dialect, readPreset } from './preset.ts'
 import { checkPresetSlug, readPresetReference } from './reference.ts'
 import { showDesignated, versionText } from './responses.ts'
 import { presetVersionShape } from './shapes.ts'
@@ -63,36 +50,27 @@ type RunPresetOperation = Run<'presets.list', WorkspaceInput & Page> &
   Run<'presets.archive' | 'presets.restore', PresetInput>
 
 export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetContext>[] {
-  const one = '/presets/{slug}'
-  const handlers = {
-    list: listing((input) => run('presets.list', input)),
-    show: reading((input) => run('presets.show', input), slugOf),
-    showVersion: reading((input) => run('presets.version', input), versionReferenceOf),
-    update: changing((input, actor) => {
-      const { organization, workspace, preset } = input
-      const show = () => run('presets.show', { organization, workspace, preset })
-      return withCurrent(run('presets.update', input, actor), show)
-    }, readChanges),
-    archive: changing((input, actor) => run('presets.archive', input, actor)),
-    restore: changing((input, actor) => run('presets.restore', input, actor)),
-  }
+  const showVersion = reading((input) => run('presets.version', input), versionReferenceOf)
+  const update = changing((input, actor) => {
+    const { organization, workspace, preset } = input
+    const show = () => run('presets.show', { organization, workspace, preset })
+    return withCurrent(run('presets.update', input, actor), show)
+  }, readChanges)
   return [
-    ...dialects.map(
-      (dialect): Endpoint<PresetContext> => ({
-        method: 'POST',
-        path: one + inferencePaths[dialect].endpoint,
-        openapi: saveDescriptions[dialect],
+    ...saveDocs.map(({ dialect, ...doc }) =>
+      documented<PresetContext>({
+        ...doc,
         handle: (request, context, info) => save(run, dialect, request, context, info),
       }),
     ),
-    { method: 'GET', path: '/presets', openapi: listDescription, handle: handlers.list },
-    { method: 'GET', path: one, openapi: showDescription, handle: handlers.show },
-    { method: 'GET', path: `${one}/versions`, openapi: versionsDescription, handle: listVersions },
-    { method: 'GET', path: `${one}/versions/{version}`, openapi: versionDescription, handle: handlers.showVersion },
-    { method: 'POST', path: `${one}/complete`, openapi: completeDescription, handle: complete(run) },
-    { method: 'PATCH', path: one, openapi: updateDescription, handle: handlers.update },
-    { method: 'DELETE', path: one, openapi: archiveDescription, handle: handlers.archive },
-    { method: 'POST', path: `${one}/restore`, openapi: restoreDescription, handle: handlers.restore },
+    documented({ ...docs.list, handle: listing((input) => run('presets.list', input)) }),
+    documented({ ...docs.show, handle: reading((input) => run('presets.show', input), slugOf) }),
+    documented({ ...docs.versions, handle: listVersions }),
+    documented({ ...docs.version, handle: showVersion }),
+    documented({ ...docs.complete, handle: complete(run) }),
+    documented({ ...docs.update, handle: update }),
+    documented({ ...docs.archive, handle: changing((input, actor) => run('presets.archive', input, actor)) }),
+    documented({ ...docs.restore, handle: changing((input, actor) => run('presets.restore', input, actor)) }),
   ]
 }
 

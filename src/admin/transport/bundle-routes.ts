@@ -1,6 +1,6 @@
 // The routes of signed bundles of issuer keys, and of those who may sign them.
 import { bundleSignerResponse, importResponse, removedSignerResponse } from '../operation/bundle-responses.ts'
-import { dataOf, listOf } from '../operation/responses.ts'
+import { listOf } from '../operation/responses.ts'
 import type { AdminRoute } from './admin-route.ts'
 
 const signers = '/workload-identity/bundle-signers'
@@ -12,15 +12,13 @@ export const bundleRoutes: AdminRoute[] = [
     operation: 'bundle_signers.list',
     summary: 'List those who may sign bundles of issuer keys',
     answer: listOf(bundleSignerResponse),
-    isList: true,
-    isReading: true,
   },
   {
     method: 'POST',
     path: signers,
     operation: 'bundle_signers.add',
     summary: 'Accept bundles of issuer keys that this key signs',
-    answer: dataOf(bundleSignerResponse),
+    data: bundleSignerResponse,
     status: 201,
   },
   {
@@ -28,7 +26,7 @@ export const bundleRoutes: AdminRoute[] = [
     path: `${signers}/{bundle_signer}`,
     operation: 'bundle_signers.remove',
     summary: 'Stop accepting bundles of a signer',
-    answer: dataOf(removedSignerResponse),
+    data: removedSignerResponse,
   },
   {
     method: 'POST',
@@ -38,6 +36,5 @@ export const bundleRoutes: AdminRoute[] = [
     rules:
       'Each bundle is judged alone; a refused one has a reason and a message in the response, whose status is 200. The accepted ones are saved in one commit.',
     answer: importResponse,
-    isList: true,
   },
 ]

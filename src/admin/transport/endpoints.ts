@@ -2,10 +2,11 @@
 
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
+import { describeRoute, takesBody } from '../../http/documented-route.ts'
 import type { Endpoint, RequestInfo } from '../../http/endpoint.ts'
 import { entityTag, ifMatchOf, withCurrent } from '../../http/entity-tag.ts'
 import { readParameters, rejectQuery } from '../../http/input.ts'
-import { errorResponses, type OperationDoc, type Shape } from '../../http/operation-doc.ts'
+import type { OperationDoc, Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices, statusClientLeft } from '../../http/reply.ts'
 import { actorOf } from '../../keys/actor.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
@@ -17,7 +18,6 @@ import { type OperationName, operations } from '../operations.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { installationRoutes } from './installation-routes.ts'
 import { routes } from './routes.ts'
-import { usageRoutes } from './usage-routes.ts'
 
 const segmentShape = referenceShape.configure({ not: { enum: reservedNames }, says: 'Its name or id' })
 const segments = {
@@ -41,7 +41,7 @@ function filledInBy(path: string): string[] {
 }
 
 export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerContext>[] {
-  return [...routes, ...usageRoutes, ...installationRoutes].map((route) => ({
+  return [...routes, ...installationRoutes].map((route) => ({
     method: route.method,
     path: route.path,
     openapi: describe(route),
@@ -50,14 +50,24 @@ export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerConte
 }
 
 async function handle(
-  { method, path, operation, status = 200, isList, draft, isBare, isReading, ofInstallation }: AdminRoute,
+  {
+    method,
+    path,
+    operation,
+    status = 200,
+    data,
+    draft,
+    isBare,
+    isReading = method === 'GET',
+    ofInstallation,
+  }: AdminRoute,
   runByName: RunByName,
   request: Request,
   context: BearerContext,
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   // Only the body says whether it is a dry run, and it is read only for keys that may do at least that.
-  let key = await authenticateManagement(request, context, { writes: isReading !== true && draft === undefined })
+  let key = await authenticateManagement(request, context, { writes: !isReading && draft === undefined })
   if (ofInstallation === true) checkInstallationOrganization(context.registry, key.organizationId)
   if (takesBody(method)) rejectQuery(request)
   const given = takesBody(method)
@@ -67,15 +77,15 @@ async function handle(
   if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
   checkFields(given, path, isBare === true)
   const within = ofInstallation === true ? {} : { organization: key.organizationId }
-  const condition = isConditional(method) ? ifMatchOf(request) : {}
+  const condition = method === 'PATCH' ? ifMatchOf(request) : {}
   const input = { ...given, ...params, ...within, ...condition }
   const actor = actorOf(request, context, requestId)
-  const onProgress = isReading === true ? () => endWithout(request) : undefined
+  const onProgress = isReading ? () => endWithout(request) : undefined
   const response = await withCurrent(runByName(operation, input, actor, onProgress), async () => {
     const reading = routes.find((route) => route.method === 'GET' && route.path === path)?.operation
     return reading && runByName(reading, { ...params, ...within }, actor)
   })
-  const body = isList === true ? response : { data: response }
+  const body = data === undefined ? response : { data: response }
   return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store', ...entityTag(response) })
 }
 
@@ -91,15 +101,6 @@ function forNobody(error: unknown): Response {
   throw error
 }
 
-/** A change can name the version that it is based on. */
-function isConditional(method: AdminRoute['method']): boolean {
-  return method === 'PATCH'
-}
-
-function takesBody(method: AdminRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
-}
-
 function checkFields(given: object, path: string, isBare: boolean): void {
   for (const name of filledInBy(path))
     if (name in given) throw new Fault('invalid', `Remove ${name}: it is taken from ${sources[name] ?? 'the path'}`)
@@ -111,38 +112,21 @@ function shapeOf(operation: OperationName): Shape {
   return operations[operation].input
 }
 
-function describe(route: AdminRoute): OperationDoc {
-  const { method, path, operation, name, summary, rules, answer, status = 200, draft, isBare, isReading } = route
+function describe({ operation, isBare, isReading, ...route }: AdminRoute): OperationDoc {
+  const { method, path } = route
   const shape = shapeOf(operation)
-  const isNamed = path.includes('{')
-  const none: OperationDoc['responses'] = {}
-  const takesQuery = method === 'GET' && !isNamed
-  return {
-    name: name ?? operation.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase()),
-    summary,
-    ...(rules === undefined ? {} : { rules }),
-    access: isReading === true ? 'admin:read' : 'admin:write',
-    ...(isNamed ? { segments } : {}),
-    ...(isConditional(method) ? { isConditional: true } : {}),
-    ...(takesQuery ? { query: shape } : {}),
-    ...(takesBody(method) && isBare !== true
-      ? { body: { mediaType: 'application/json', shape, filledIn: filledInBy(path) } }
-      : {}),
-    responses: {
-      ...(draft === undefined ? none : { 200: { description: 'The policy is valid and was not saved', shape: draft } }),
-      [status]: { description: 'Done', shape: answer },
-      ...errorResponses(
-        400,
-        401,
-        403,
-        // A name may be the last segment of another path.
-        ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
-        ...(isNamed || namesOthers.includes(operation) ? [404] : []),
-        ...(takesBody(method) ? [404, 408, 409, 413] : []),
-        ...(method === 'DELETE' ? [409] : []),
-        ...(isConditional(method) ? [412] : []),
-        ...(operation === 'issuers.refresh' ? [503] : []),
-      ),
-    },
-  }
+  return describeRoute({
+    ...route,
+    name: route.name ?? operation.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase()),
+    access: isReading === true || method === 'GET' ? 'admin:read' : 'admin:write',
+    segments,
+    ...(method === 'GET' && !path.includes('{') ? { query: shape } : {}),
+    ...(takesBody(method) && isBare !== true ? { body: shape, filledIn: filledInBy(path) } : {}),
+    errors: [
+      // A name may be the last segment of another path.
+      ...(path.endsWith('{issuer}') || path.endsWith('{policy}') ? [405] : []),
+      ...(namesOthers.includes(operation) ? [404] : []),
+      ...(operation === 'issuers.refresh' ? [503] : []),
+    ],
+  })
 }

@@ -1,6 +1,6 @@
 // The routes about the whole installation, and the manual. Only keys of the organization that it was set up with may call the former.
 
-import { dataOf, listOf } from '../operation/responses.ts'
+import { listOf } from '../operation/responses.ts'
 import { signingKeyResponse } from '../signing-keys.ts'
 import { systemResponse } from '../system.ts'
 import { priceListResponse } from '../upstreams/prices.ts'
@@ -19,8 +19,7 @@ const ofInstallation: AdminRoute[] = [
     path: installation,
     operation: 'system.show',
     summary: 'Show the installation: version, settings in effect without secrets, backups, certificates',
-    answer: dataOf(systemResponse),
-    isReading: true,
+    data: systemResponse,
   },
   {
     method: 'GET',
@@ -28,16 +27,13 @@ const ofInstallation: AdminRoute[] = [
     operation: 'upstreams.list',
     summary: 'List the upstreams in the order in which they are tried, without their credentials',
     answer: listOf(upstreamResponse),
-    isList: true,
-    isReading: true,
   },
   {
     method: 'GET',
     path: `${upstreams}/{upstream}`,
     operation: 'upstreams.show',
     summary: 'Show an upstream, without its credential',
-    answer: dataOf(upstreamResponse),
-    isReading: true,
+    data: upstreamResponse,
   },
   // It sends the credential of the upstream, so read-only keys may not call it.
   {
@@ -46,7 +42,6 @@ const ofInstallation: AdminRoute[] = [
     operation: 'upstreams.check',
     summary: 'Request the list of models from an upstream, as inference would',
     answer: listOf(upstreamCheckResponse),
-    isList: true,
     isBare: true,
   },
   {
@@ -55,8 +50,6 @@ const ofInstallation: AdminRoute[] = [
     operation: 'prices.list',
     summary: 'List the prices of models',
     answer: priceListResponse,
-    isList: true,
-    isReading: true,
   },
   {
     method: 'GET',
@@ -64,15 +57,13 @@ const ofInstallation: AdminRoute[] = [
     operation: 'signing_keys.list',
     summary: 'List the keys that sign access tokens, without their private halves',
     answer: listOf(signingKeyResponse),
-    isList: true,
-    isReading: true,
   },
   {
     method: 'POST',
     path: `${signingKeys}/rotate`,
     operation: 'signing_keys.rotate',
     summary: 'Publish a new signing key, which signs as soon as every verifier can have it',
-    answer: dataOf(signingKeyResponse),
+    data: signingKeyResponse,
     status: 201,
   },
 ]
