@@ -1,5 +1,5 @@
-// The fields of a preset, in the order in which documents have them. Responses, which callers get too, lie in presets/responses, and versions
-// in presets.
+// The fields of a preset, in the order in which documents have them. Responses do not follow from it: callers read the same ones from the
+// preset endpoints, a room below (presets/responses). Nor do commands: most of what they take is content for a version, not a field.
 
 import { presetSlugCharactersMax } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'
