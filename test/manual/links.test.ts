@@ -59,6 +59,12 @@ test('each decision has a date, its alternatives and its consequences, and is li
   }
 })
 
+test('the glossary has each term once, in order', () => {
+  const terms = found(textOf('src/manual/glossary.md'), /^\| ([\w() -]+) \| /gm).slice(1)
+  expect(terms.length).toBeGreaterThan(30)
+  expect(terms).toEqual([...new Set(terms)].toSorted((one, other) => one.localeCompare(other)))
+})
+
 test('the table of commands in README has every command', async () => {
   const named = sectionOf('README.md', 'Commands').flatMap((line) =>
     found(line.split(' | ')[0] ?? '', /`([\w-]+)[^`]*`/g),
