@@ -4,7 +4,8 @@ import { Fault } from '../fault.ts'
 import { attributionProblem } from '../values/attribution-text.ts'
 import type { Principal } from './bearer.ts'
 
-const headerName = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/
+/** JSON Schema has no flags. */
+export const headerName = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/
 /** Headers that mean something else: credentials, addresses, and what belongs to the connection or the body. */
 const otherMeaning =
   /auth|cookie|token|secret|credential|api-?key|^(?:host|connection|te|trailer|upgrade|expect|range|via|date|accept.*|content-.*|transfer-encoding|forwarded|x-forwarded-.*|x-request-id|x-session-id|traceparent|tracestate)$/i

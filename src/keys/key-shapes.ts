@@ -1,7 +1,7 @@
 // Shapes of what a key has for reports: labels, and the header that says whose usage a call is.
 import { type } from '../values/shape.ts'
 import { textShape, withoutApiKey } from '../values/shapes.ts'
-import { attributionHeaderProblem } from './attribution.ts'
+import { attributionHeaderProblem, headerName } from './attribution.ts'
 
 const labelsMax = 16
 const labelValueCharactersMax = 128
@@ -11,6 +11,8 @@ const valueShape = withoutApiKey(textShape(1, labelValueCharactersMax))
 
 export const labelsShape = type({ '[string]': valueShape })
   .narrow((labels, context) => {
+    // For arktype, a list is an object without other names.
+    if (Array.isArray(labels)) return context.mustBe('an object')
     const names = Object.keys(labels)
     const wrong = names.find((name) => !labelName.test(name))
     if (wrong !== undefined)
@@ -26,4 +28,9 @@ export const attributionHeaderShape = type('string')
     const problem = attributionHeaderProblem(name)
     return problem === undefined || context.mustBe(`another header: ${problem}`)
   })
-  .configure({ says: 'Header whose value says whose usage a call with this key is', minLength: 1, maxLength: 64 })
+  .configure({
+    says: 'Header whose value says whose usage a call with this key is; none that has another meaning, such as `authorization`',
+    pattern: headerName.source,
+    minLength: 1,
+    maxLength: 64,
+  })
