@@ -28,11 +28,7 @@ export function usageCommand(): Command {
     'usage --by label:team --since 30d',
     'usage --requests --policy ci --since 24h',
   ])
-    .addOption(
-      new Option('--by <what>', `group the totals by ${usageGroupings.join(', ')}, or label:NAME of the keys`).default(
-        'key',
-      ),
-    )
+    .addOption(groupingOption())
     .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
     .option('--csv', 'print CSV')
   const verify = command('verify', "Check that each key's totals match its requests", ['usage verify'])
@@ -156,3 +152,12 @@ function drawRequests(rows: Request[], given: Arguments): string {
 }
 
 if (import.meta.main) await runAlone(usageCommand())
+
+/** Shells suggest the groupings; the parser accepts labels too. */
+function groupingOption(): Option {
+  const grouping = new Option('--by <what>', 'group the totals by one of these, or by label:NAME of the keys').default(
+    'key',
+  )
+  grouping.argChoices = [...usageGroupings]
+  return grouping
+}
