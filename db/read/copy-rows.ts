@@ -9,8 +9,8 @@ import { readFitting } from './fitting.ts'
 export type CopiedTable = { name: string; columns: string[]; keys: string[] }
 export type TableDigest = { table: string; rows: number; sha256: string }
 
-/** What each database has for itself. */
-const ownTables = ['schema_migrations', 'nodes', 'batches', 'archive_lease', 'sign_in_links']
+/** What each database has for itself. Of epochs, since source and copy may both go on, and two logs must not have one name. */
+const ownTables = ['schema_migrations', 'nodes', 'batches', 'archive_lease', 'sign_in_links', 'log_epochs']
 const rowsAtOnce = 500
 const rowsPerStatement = 100
 /** After which a commit ends: it may take five seconds, on a slow network too. */

@@ -4,12 +4,11 @@ import type { LogSource } from '../../db/schema/log-schema.ts'
 import { findAudit } from '../../db/tables/audit.ts'
 import {
   findCheckpoint,
-  findLogEntry,
   listAuditKeys,
   newestCheckpoint,
-  readLogHead,
   updateCheckpointNote,
-} from '../../db/tables/audit-log.ts'
+} from '../../db/tables/audit-checkpoints.ts'
+import { findLogEntry, readLogHead } from '../../db/tables/audit-log.ts'
 import { verifierOf } from '../audit-log/audit-key.ts'
 import { codesOf, entryText } from '../audit-log/entry.ts'
 import { readEpoch } from '../audit-log/epochs.ts'

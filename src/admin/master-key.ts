@@ -3,6 +3,7 @@
 
 import type { SigningKey as SigningKeyRow } from '../../db/schema/schema.ts'
 import type { TouchedRow } from '../../db/tables/admin-changes.ts'
+import { listAuditKeys, retireAuditKeys, updateAuditPrivateKey } from '../../db/tables/audit-checkpoints.ts'
 import { listNodes } from '../../db/tables/nodes.ts'
 import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/tables/signing-keys.ts'
 import { updateUpstream } from '../../db/tables/upstreams.ts'
@@ -124,6 +125,10 @@ async function replaceKnown(
     const credentialEncrypted = await sealCredential(newKey, upstream.id, text)
     statements.push(updateUpstream(orm, upstream.id, { credentialEncrypted }))
   }
+  for (const { id, privateKeyEncrypted } of (await listAuditKeys(orm)).filter(hasPrivateKey)) {
+    const plain = await decrypt(oldKey, id, privateKeyEncrypted)
+    statements.push(updateAuditPrivateKey(orm, id, await encrypt(newKey, id, plain)))
+  }
   const touched = touchedBy(
     held.map(({ id }) => id),
     upstreams,
@@ -149,6 +154,9 @@ async function replaceLost(
     // Times in the past stay.
     ...ended.map(({ id, retiredAt }) => dropPrivateKey(orm, id, Math.min(retiredAt ?? at, at))),
     ...upstreams.map(({ id }) => updateUpstream(orm, id, { credentialEncrypted: null, updatedAt: at })),
+    // The audit log gets a new key with its next checkpoint.
+    ...(await listAuditKeys(orm)).map(({ id }) => updateAuditPrivateKey(orm, id, '')),
+    retireAuditKeys(orm, at),
   ]
   const touched = touchedBy([row.id, ...ended.map(({ id }) => id)], upstreams)
   const summary = {

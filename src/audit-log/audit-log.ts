@@ -2,42 +2,22 @@
 // whatever fails is tried again a minute later. Nodes need no lease: each plans on the size that it read, and leaves of one size exist once;
 // two signatures of one checkpoint by one key are equal.
 import { join } from 'node:path'
-import type { Database } from '../../db/file/open.ts'
-import type { AuditKey, LogCheckpoint } from '../../db/schema/log-schema.ts'
-import {
-  insertAuditKey,
-  insertCheckpoint,
-  insertLogRecord,
-  isOvertaken,
-  listAuditKeys,
-  newestCheckpoint,
-  retireAuditKeys,
-} from '../../db/tables/audit-log.ts'
+import type { LogCheckpoint } from '../../db/schema/log-schema.ts'
+import { insertCheckpoint, newestCheckpoint } from '../../db/tables/audit-checkpoints.ts'
+import { insertLogRecord, isOvertaken } from '../../db/tables/audit-log.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
-import type { Writer } from '../../db/write/write.ts'
 import { describeError, Fault } from '../fault.ts'
-import type { Log } from '../observe/log.ts'
 import { every } from '../scheduling/every.ts'
 import { createMutex } from '../scheduling/mutex.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
-import type { MasterKeySource } from '../tokens/master-key.ts'
 import { checkpointText } from '../transparency/checkpoint.ts'
 import { formatNote, type SignerKey, signNote } from '../transparency/note.ts'
 import { appendRows } from './append.ts'
-import { createAuditKey, currentAuditKey, openAuditKey, verifierOf } from './audit-key.ts'
-import { beginEpoch, compareWith, type Epoch, parseOrigin, readEpoch, type Setback } from './epochs.ts'
-import { publish, readPublished, readText, replaceText } from './folder.ts'
+import type { Epoch } from './epochs.ts'
+import { publish, replaceText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
+import { type AuditLogContext, checkpointFileFor, openLog, replaceKey } from './open-log.ts'
 import { rootOf } from './tree.ts'
-
-export type AuditLogContext = {
-  database: Database
-  writer: Pick<Writer, 'write'>
-  auditLog: AuditLogSettings
-  masterKey: MasterKeySource
-  now: () => number
-  log: Log
-}
 
 /** How the log is doing, for doctor and metrics. */
 export type AuditLogState = { isServing: boolean; failure: string | undefined; folderFailure: string | undefined }
@@ -49,6 +29,8 @@ export type AuditLog = {
    * @throws Fault `configuration` if the log is off, or the master key does not fit
    */
   checkpoint: () => Promise<LogCheckpoint & { origin: string }>
+  /** For a backup, which nothing here may stop: the newest checkpoint as it was signed, null without one. */
+  signCheckpoint: () => Promise<string | null>
   /** Replaces the key. A last checkpoint has the signatures of both, so that who knows the old one learns to trust the new one. */
   rotateKey: () => Promise<LogCheckpoint & { origin: string }>
   /** Begins the schedule of a server. `version` is that of this program. */
@@ -113,7 +95,21 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   }
 
   const run = () => runExclusive(() => checkpoint())
-  return { settings, checkpoint: run, rotateKey: () => runExclusive(rotateKey), ...scheduled(context, run, state) }
+  const signCheckpoint = async () => {
+    if (settings.mode === 'off') return null
+    const signed = await run().catch((error: unknown) => {
+      log('error', 'audit_log_failed', { reason: describeError(error) })
+      return undefined
+    })
+    return signed?.note ?? null
+  }
+  return {
+    settings,
+    checkpoint: run,
+    signCheckpoint,
+    rotateKey: () => runExclusive(rotateKey),
+    ...scheduled(context, run, state),
+  }
 }
 
 /** What a server does about its log, and how that goes. */
@@ -148,83 +144,6 @@ function scheduled(
       await attempt(checkpoint)
     },
   }
-}
-
-/** Where the last checkpoint of a database file is kept outside of it; undefined for a server database. */
-export function checkpointFileFor({ kind, path }: Pick<Database, 'kind' | 'path'>): string | undefined {
-  return kind === 'file' ? `${path}.audit-checkpoint` : undefined
-}
-
-/** Opens the epoch in force and its key. Begins the first epoch, or a new one if the database went back to an older state. */
-async function openLog(context: AuditLogContext): Promise<{ epoch: Epoch; signer: SignerKey }> {
-  const { database, writer, masterKey: source, log } = context
-  const { orm } = database
-  const masterKey = await openMasterKey(source, await listSigningKeys(orm))
-  const known = await readEpoch(orm)
-  const setback = known && (await findSetback(context, known))
-  if (known === undefined || setback !== undefined) {
-    const { epoch, statements } = await beginEpoch({ orm, now: context.now }, masterKey, setback)
-    await writer.write(statements).catch((error: unknown) => {
-      if (!isOvertaken(error)) throw error
-    })
-    if (setback !== undefined)
-      log('warn', 'audit_log_epoch', {
-        epoch: epoch.name,
-        entries_gone: setback.entriesGone,
-        last_size: setback.checkpoint.size,
-        reason: 'the database has gone back to an older state',
-      })
-  }
-  const epoch = await readEpoch(orm)
-  if (epoch === undefined) throw new Error('The audit log has no epoch')
-  const key = currentAuditKey(await listAuditKeys(orm)) ?? (await replaceKey(context, masterKey, epoch))
-  return { epoch, signer: await openAuditKey(masterKey, key, epoch.origin) }
-}
-
-/** A new key that signs from now on. The log says so, and who has its entries knows the new key. */
-async function replaceKey(
-  { database, writer, now }: AuditLogContext,
-  masterKey: CryptoKey,
-  { origin }: Epoch,
-): Promise<AuditKey> {
-  const { orm } = database
-  const at = now()
-  const key = await createAuditKey(masterKey, at)
-  const body = { event: 'replaced', verifier_key: verifierOf(key, origin).text }
-  await writer.write([retireAuditKeys(orm, at), insertAuditKey(orm, key), insertLogRecord(orm, 'key', at, body)])
-  return key
-}
-
-/** What a checkpoint that was kept outside the database has and the database does not. */
-async function findSetback(
-  { database, auditLog: settings, log }: AuditLogContext,
-  known: Epoch,
-): Promise<Setback | undefined> {
-  const file = checkpointFileFor(database)
-  const newest = await newestCheckpoint(database.orm, known.name)
-  const texts = [
-    newest?.note ?? '',
-    ...(file === undefined ? [] : [await readText(file)]),
-    ...(settings.folder === undefined ? [] : await readPublished(settings.folder)),
-  ].filter((text) => text !== '')
-  const epochs = new Set(await listEpochNames(database))
-  for (const text of texts) {
-    const found = await compareWith(database.orm, text, (epoch) => epochs.has(epoch))
-    if (found === 'foreign') log('warn', 'audit_checkpoint_foreign', { epoch: known.name, note: text.slice(0, 1_000) })
-    // What an earlier epoch lost is known, and in the log.
-    else if (found !== undefined && !isOver(found, known, epochs)) return found
-  }
-  return undefined
-}
-
-function isOver({ checkpoint }: Setback, known: Epoch, epochs: ReadonlySet<string>): boolean {
-  const epoch = parseOrigin(checkpoint.origin)?.epoch ?? ''
-  return epochs.has(epoch) && epoch !== known.name
-}
-
-async function listEpochNames({ client }: Database): Promise<string[]> {
-  const { rows } = await client.execute('select name from log_epochs')
-  return rows.map((row) => String(row.name))
 }
 
 /** A folder that cannot be written stops nothing: the doctor reports it, and the next checkpoint catches up. */

@@ -5,12 +5,12 @@ import type { Orm } from '../../db/file/open.ts'
 import {
   insertAuditKey,
   insertLogEpoch,
-  insertLogRecord,
   listAuditKeys,
+  listLogEpochs,
   readInstallationId,
   readLogEpoch,
-  readLogHead,
-} from '../../db/tables/audit-log.ts'
+} from '../../db/tables/audit-checkpoints.ts'
+import { insertLogRecord, readLogHead } from '../../db/tables/audit-log.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import { parseCheckpoint, type SignedCheckpoint } from '../transparency/checkpoint.ts'
 import { isSameHash } from '../transparency/merkle.ts'
@@ -61,17 +61,23 @@ export async function compareWith(
 export async function beginEpoch(
   { orm, now }: { orm: Orm; now: () => number },
   masterKey: CryptoKey,
+  /** The epoch in force when this was decided. */
+  last: Epoch | undefined,
   setback: Pick<Setback, 'text' | 'entriesGone' | 'isDifferent'> | undefined,
 ): Promise<{ epoch: Epoch; statements: Statement[] }> {
   const at = now()
-  const last = await readLogEpoch(orm)
   const day = new Date(at).toISOString().slice(0, 10).replaceAll('-', '')
   const name = `${day}-${randomBytes(4).toString('hex')}`
-  const epoch = { number: (last?.number ?? 0) + 1, name, origin: originOf(await readInstallationId(orm), name) }
+  const over = setback === undefined ? undefined : parseOrigin(parseCheckpoint(setback.text)?.origin ?? '')?.epoch
+  const isUnknown = over !== undefined && !(await listLogEpochs(orm)).includes(over)
+  const number = (last?.number ?? 0) + 1
+  const epoch = { number: number + (isUnknown ? 1 : 0), name, origin: originOf(await readInstallationId(orm), name) }
   const known = currentAuditKey(await listAuditKeys(orm))
   const key = known ?? (await createAuditKey(masterKey, at))
   const verifierKey = verifierOf(key, epoch.origin).text
   const statements = [
+    // The next start must not take its checkpoint for news.
+    ...(isUnknown ? [insertLogEpoch(orm, { number, name: over, beganAt: at })] : []),
     insertLogEpoch(orm, { number: epoch.number, name, beganAt: at }),
     ...(known === undefined ? [insertAuditKey(orm, key)] : []),
     ...(setback === undefined

@@ -53,12 +53,9 @@ export function readText(path: string): Promise<string> {
   })
 }
 
-/** The newest checkpoint of each epoch in a folder. */
+/** The newest checkpoint of each epoch in a folder; none if it cannot be read, which writing to it reports. */
 export async function readPublished(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
+  const names = await readdir(folder).catch(() => [])
   const texts: string[] = []
   for (const name of names.filter((each) => /^[0-9]{8}-[0-9a-f]{8}$/.test(each)))
     texts.push(await readText(join(folder, name, 'checkpoint')))

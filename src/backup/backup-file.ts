@@ -17,6 +17,8 @@ const manifestShape = type({
   tables: { '[string]': { rows: count, highest: type('number.integer').or('null') } },
   signing_keys: 'string[]',
   master_key_fingerprint: 'string | null',
+  /** The newest checkpoint of the audit log, as it was signed. */
+  'audit_checkpoint?': 'string | null',
 })
 export type Manifest = typeof manifestShape.infer
 

@@ -47,6 +47,8 @@ type Parts = {
   registry: Pick<KeyRegistry, 'organizations'>
   masterKey: MasterKeySource
   metrics: Pick<Metrics, 'countBackupFailure'>
+  /** Signs a checkpoint of the audit log; null without one. */
+  signCheckpoint: () => Promise<string | null>
   now: () => number
 }
 
@@ -102,7 +104,7 @@ export function createBackups(parts: Parts): Backups {
 type BackupJob = { file: string; installation: string; signal: AbortSignal; onProgress: OnProgress | undefined }
 
 async function writeBackup(
-  { database, masterKey, now }: Parts,
+  { database, masterKey, signCheckpoint, now }: Parts,
   { file, installation, signal, onProgress }: BackupJob,
 ): Promise<{ manifest: Manifest; bytes: number }> {
   const folder = dirname(file)
@@ -111,12 +113,14 @@ async function writeBackup(
   for (const path of listPartials(folder, beginning)) await rm(path, { force: true })
   await checkSpace(folder, databaseBytes(database.path))
   const hex = await findFittingKey(masterKey, await listSigningKeys(database.orm))
+  const auditCheckpoint = await signCheckpoint()
   const partial = partialPath(file)
   const describe = (): HeldState => ({
     created_at: new Date(now()).toISOString(),
     version: packageJson.version,
     installation,
     master_key_fingerprint: hex === undefined ? null : masterKeyFingerprint(hex),
+    audit_checkpoint: auditCheckpoint,
   })
   try {
     return await startCopy(database, { database: database.path, partial, file }, describe, { signal, onProgress })

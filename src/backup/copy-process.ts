@@ -25,7 +25,10 @@ export type CopyJob = {
 }
 
 /** The holder's second line: it holds checkpoints from now on. A third line, of any content, confirms that it did until `copied`. */
-export type HeldState = Pick<Manifest, 'created_at' | 'version' | 'installation' | 'master_key_fingerprint'>
+export type HeldState = Pick<
+  Manifest,
+  'created_at' | 'version' | 'installation' | 'master_key_fingerprint' | 'audit_checkpoint'
+>
 
 /** What this process writes, one per line. */
 export type CopyMessage =
@@ -110,6 +113,7 @@ async function complete({ partial, file }: CopyJob, about: HeldState): Promise<C
     tables: found.tables,
     signing_keys: found.signingKeys,
     master_key_fingerprint: about.master_key_fingerprint,
+    audit_checkpoint: about.audit_checkpoint ?? null,
   }
   const line = manifestLine(manifest)
   await append(partial, line)

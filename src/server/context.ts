@@ -153,12 +153,13 @@ export async function openContext(
   })
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
   const work = createRunningWork(now)
-  const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, now })
+  const auditLog = createAuditLog({ ...config, database, writer, now, log })
+  const { signCheckpoint } = auditLog
+  const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, signCheckpoint, now })
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, work, now, log })
   const written = { database, orm, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
-  const auditLog = createAuditLog({ ...config, ...written })
   const kept = { spending, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   return { ...stored, ...scheduled, metrics, isWritable, isWriteFailing: writeCheck.isFailing, issuerKeys, outbound }

@@ -4,17 +4,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
-import { findLogEntry, listAuditKeys, readLogEntries } from '../../db/tables/audit-log.ts'
+import { listAuditKeys } from '../../db/tables/audit-checkpoints.ts'
+import { findLogEntry, readLogEntries } from '../../db/tables/audit-log.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { verifierOf } from '../../src/audit-log/audit-key.ts'
-import {
-  type AuditLog,
-  type AuditLogContext,
-  checkpointFileFor,
-  createAuditLog,
-} from '../../src/audit-log/audit-log.ts'
+import { type AuditLog, createAuditLog } from '../../src/audit-log/audit-log.ts'
 import { codesOf, commitTo, entryText } from '../../src/audit-log/entry.ts'
 import { parseOrigin } from '../../src/audit-log/epochs.ts'
+import { type AuditLogContext, checkpointFileFor } from '../../src/audit-log/open-log.ts'
 import { hashesOf, readEntries, rootOf } from '../../src/audit-log/tree.ts'
 import { openCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../src/transparency/checkpoint.ts'
 import {
@@ -338,6 +335,33 @@ onFile('the file on disk').describe('a database that went back', () => {
     await open({ folder: undefined }).checkpoint()
     const [restore] = (await own.database.client.execute("select body from log_records where kind = 'restore'")).rows
     expect(JSON.parse(String(restore?.body))).toMatchObject({ entries_gone: 0, different: true })
+  })
+
+  test('of an epoch that it does not know begins one, once', async () => {
+    const before = await open().checkpoint()
+    await dropLast(1)
+    await writer.write([
+      { toSQL: () => ({ sql: 'delete from log_epochs', params: [] }) },
+      { toSQL: () => ({ sql: "insert into log_epochs values (1, '20200101-00000000', 1)", params: [] }) },
+    ])
+    const after = await open().checkpoint()
+    expect(after.epoch).not.toBe('20200101-00000000')
+    expect(after.epoch).not.toBe(before.epoch)
+    expect((await open().checkpoint()).epoch).toBe(after.epoch)
+  })
+
+  test('or was restored or copied has no epoch, and begins one, also where nothing is gone', async () => {
+    const before = await open().checkpoint()
+    await writer.write([{ toSQL: () => ({ sql: 'delete from log_epochs', params: [] }) }])
+    const after = await open().checkpoint()
+    expect(after.epoch).not.toBe(before.epoch)
+    const [restore] = (await own.database.client.execute("select body from log_records where kind = 'restore'")).rows
+    expect(JSON.parse(String(restore?.body))).toEqual({
+      last_checkpoint: before.note,
+      entries_gone: 0,
+      different: false,
+    })
+    expect((await open().checkpoint()).epoch).toBe(after.epoch)
   })
 
   test('is not mistaken for one whose folder another installation uses', async () => {

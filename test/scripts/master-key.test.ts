@@ -141,11 +141,20 @@ const keyFiles = () =>
     .filter((name) => name.startsWith('master.key'))
     .toSorted()
 const hexOf = (path: string) => readFileSync(path, 'utf8').trim()
+/** The verifier keys of the audit log that have no end, once it has signed. */
+async function auditSigners(): Promise<string[]> {
+  const signed = await installation.run('audit', 'checkpoint')
+  expect({ code: signed.code, stderr: signed.stderr }).toEqual({ code: 0, stderr: '' })
+  const { stdout } = await installation.run('audit', 'key', '--json')
+  const { keys } = JSON.parse(stdout) as { keys: { verifier_key: string; retired_at: string | null }[] }
+  return keys.filter(({ retired_at }) => retired_at === null).map(({ verifier_key }) => verifier_key)
+}
 const nothingDone = { replaced: false, previous_master_key_file: null, signing_keys_reencrypted: 0 }
 
 describe('with the old key available', () => {
   test('everything opens under a new key: tokens and credentials work as before', async () => {
     await prepare()
+    const signers = await auditSigners()
     const old = hexOf(file)
     const replaced = await replace()
     expect(replaced).toEqual({
@@ -165,6 +174,8 @@ describe('with the old key available', () => {
     expect(hexOf(file)).toMatch(/^[0-9a-f]{64}$/)
     expect(hexOf(file)).not.toBe(old)
     expect(hexOf(replaced.previous_master_key_file ?? '')).toBe(old)
+    // The audit log signs with the same key as before.
+    expect(await auditSigners()).toEqual(signers)
     expect(keyFiles()).toHaveLength(2)
     for (const name of keyFiles()) expect(statSync(join(installation.folder, name)).mode & 0o777).toBe(0o600)
     expect(await statuses()).toEqual({ before: 200, now: 200 })
@@ -317,6 +328,7 @@ describe('with the old key lost', () => {
 
   test('old tokens end, new ones work, and a credential that is set again is sent', async () => {
     await prepare()
+    const [signer] = await auditSigners()
     rmSync(file)
     const { code, stdout } = await runWith({}, 'master-key', 'replace', '--lost', '--yes', '--master-key-file', file)
     expect(code).toBe(0)
@@ -325,6 +337,9 @@ describe('with the old key lost', () => {
     writeFileSync(secret, 'gpu-secret')
     expect((await installation.run('upstreams', 'update', 'gpu', '--credential-file', secret)).code).toBe(0)
     expect(await statuses()).toEqual({ before: 401, now: 200 })
+    const after = await auditSigners()
+    expect(after).toHaveLength(1)
+    expect(after).not.toContain(signer)
   }, 60_000)
 
   test('a value is the new key itself', async () => {
