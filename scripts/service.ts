@@ -18,23 +18,25 @@ import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
 import { chartFiles, nodeManifests, nodesManifests, packChart } from './shared/helm-chart.ts'
 
-const files = {
-  systemd: systemd.trimEnd(),
-  container: container.trimEnd(),
-  kubernetes: nodeManifests(),
-  'kubernetes-nodes': nodesManifests(),
-  sidecar: sidecar.trimEnd(),
-  'github-action': githubAction.trimEnd(),
-  'gitlab-component': gitlabComponent.trimEnd(),
-  nginx: nginx.trimEnd(),
-  'nginx-nodes': nginxNodes.trimEnd(),
-  haproxy: haproxy.trimEnd(),
-  caddy: caddy.trimEnd(),
-  logrotate: logrotate.trimEnd(),
-  'doctor-timer': doctorTimer.trimEnd(),
-  grafana: JSON.stringify(dashboard, null, 2),
-  alerts: alerts.trimEnd(),
-} as const satisfies Record<string, string>
+/** What each file is, and its text. */
+const files: Readonly<Record<string, readonly [says: string, text: string]>> = {
+  systemd: ['a hardened unit; latchkey service install puts it in place', systemd],
+  container: ['a Containerfile for an image without a shell and without root', container],
+  kubernetes: ['manifests, with a sample workload', nodeManifests()],
+  'kubernetes-nodes': ['manifests for three nodes on a libSQL server', nodesManifests()],
+  sidecar: ['a workload in Kubernetes with the agent beside it', sidecar],
+  'github-action': ['an action that gives the jobs of a workflow the command latchkey', githubAction],
+  'gitlab-component': ['the same for GitLab CI/CD', gitlabComponent],
+  nginx: ['a server block that ends TLS', nginx],
+  'nginx-nodes': ['the same in front of three nodes', nginxNodes],
+  haproxy: ['a configuration of HAProxy that ends TLS, for one server or several nodes', haproxy],
+  caddy: ['a Caddyfile that ends TLS', caddy],
+  logrotate: ['rotates the access log', logrotate],
+  'doctor-timer': ['a script that lets systemd run latchkey doctor every day', doctorTimer],
+  grafana: ['a Grafana dashboard; import it and choose the Prometheus data source', JSON.stringify(dashboard, null, 2)],
+  alerts: ['alert rules; name the file under rule_files in the configuration of Prometheus', alerts],
+}
+const chart = 'a Helm chart (.tgz), from which the manifests come'
 
 export function serviceCommand(): Command {
   const made = command('print', 'Print a file for a program that runs with the server', [
@@ -44,37 +46,23 @@ export function serviceCommand(): Command {
     'service print alerts > /etc/prometheus/latchkey-alerts.yml',
   ])
     .addArgument(new Argument('<file>', 'the file').choices([...Object.keys(files), 'helm']))
-    .addHelpText(
-      'after',
-      `
-Files:
-  systemd           a hardened unit; latchkey service install puts it in place
-  container         a Containerfile for an image without a shell and without root
-  kubernetes        manifests, with a sample workload
-  helm              the same as a Helm chart (.tgz)
-  kubernetes-nodes  manifests for three nodes on a libSQL server
-  sidecar           a workload in Kubernetes with the agent beside it
-  github-action     an action that gives the jobs of a workflow the command latchkey
-  gitlab-component  the same for GitLab CI/CD
-  nginx             a server block that ends TLS
-  nginx-nodes       the same in front of three nodes
-  haproxy           a configuration of HAProxy that ends TLS, for one server or several nodes
-  caddy             a Caddyfile that ends TLS
-  logrotate         rotates the access log
-  doctor-timer      a script that lets systemd run latchkey doctor every day
-  grafana           a Grafana dashboard; import it and choose the Prometheus data source
-  alerts            alert rules; name the file under rule_files in the configuration of Prometheus`,
-    )
+    .addHelpText('after', `\nFiles:\n${listFiles()}`)
   const printing = withSettings(made, { shown: [] }).action(async (...all: unknown[]) => {
     const { words, options } = givenTo(all)
-    const file = words[0] as keyof typeof files | 'helm'
+    const [file = ''] = words
     if (file === 'helm') return printChart(options.json === true)
-    print(options.json === true ? JSON.stringify({ file, text: files[file] }) : files[file])
+    const text = files[file]?.[1].trimEnd() ?? ''
+    print(options.json === true ? JSON.stringify({ file, text }) : text)
   })
   return group('service', 'Print and install files for the programs around a server', [
     printing,
     serviceInstallCommand(),
   ])
+}
+
+function listFiles(): string {
+  const all = [...Object.entries(files).map(([name, [says]]) => [name, says]), ['helm', chart]]
+  return all.map(([name = '', says]) => `  ${name.padEnd(18)}${says}`).join('\n')
 }
 
 async function printChart(asJson: boolean): Promise<void> {

@@ -8,13 +8,11 @@ import { auditLogOperations } from './audit-log.ts'
 import { backupOperations } from './backup.ts'
 import { configOperations } from './config/config.ts'
 import { doctorOperations } from './doctor/doctor.ts'
-import { healthOperations } from './health.ts'
 import { bundleSignerOperations } from './issuers/bundle-signers.ts'
 import { importOperations } from './issuers/import-bundles.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
 import { masterKeyOperations } from './master-key.ts'
-import { nodeOperations } from './nodes.ts'
 import type { OperationRun } from './operation/context.ts'
 import type { Operation, RunnerContext } from './operation/operation.ts'
 import { organizationOperations } from './organizations.ts'
@@ -39,14 +37,12 @@ export const operations = {
   ...importOperations,
   ...policyOperations,
   ...doctorOperations,
-  ...healthOperations,
   ...archiveOperations,
   ...auditOperations,
   ...auditLogOperations,
   ...usageOperations,
   ...usageReportOperations,
   ...signingKeyOperations,
-  ...nodeOperations,
   ...serverOperations,
   ...masterKeyOperations,
   ...systemOperations,

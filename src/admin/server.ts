@@ -1,5 +1,6 @@
-// Admin operations on the running server itself. They need a server: a command that holds the database has nothing to reload.
+// Admin operations on the running server and the nodes of its database. Without a server, there is nothing to reload and no health.
 import { latestSchema } from '../../db/schema/migrate.ts'
+import { listNodes } from '../../db/tables/nodes.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { formatAddress } from '../settings/addresses.ts'
@@ -15,6 +16,8 @@ export const serverOperations = {
   'server.reload': operation(noInput, reload),
   'server.check': operation(noInput, check),
   'server.work': operation(noInput, listWork),
+  'health.show': operation(noInput, showHealth),
+  'nodes.list': operation(noInput, showNodes),
 }
 
 /** @throws Fault `conflict` when the new settings are wrong; the server keeps the ones it has */
@@ -54,5 +57,33 @@ async function listWork({ work, signingKeys, operation: own }: Needs<'work' | 's
   const others = work.list().filter(({ name }) => name !== own)
   return {
     data: others.map(({ name, startedAt, done, total }) => ({ name, started_at: timeOf(startedAt), done, total })),
+  }
+}
+
+function showHealth({ readiness }: Needs<'readiness'>) {
+  if (readiness === undefined) throw new Fault('unavailable', 'No server runs on this database')
+  return readiness.check()
+}
+
+/** A database file has no nodes: one process holds it. */
+async function showNodes({ orm }: Needs<'orm'>) {
+  const rows = await listNodes(orm)
+  return {
+    data: rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      live: Boolean(row.isLive),
+      version: row.version,
+      schema: row.schemaVersion,
+      revision: row.revision,
+      /** Admin changes that the node had not seen at its last report. */
+      lag: row.lag,
+      started_at: timeOf(row.startedAt),
+      last_seen_at: timeOf(row.lastSeenAt),
+      idle_milliseconds: row.idleMilliseconds,
+      base_url: row.baseUrl,
+      /** How far its clock is ahead of the database. */
+      clock_offset_milliseconds: row.clockOffset,
+    })),
   }
 }

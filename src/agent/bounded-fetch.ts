@@ -1,5 +1,6 @@
 // A request that cannot take longer, return more, or lead elsewhere than its caller allows.
 import { describeError, Fault } from '../fault.ts'
+import { readBounded } from './bounded-stream.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -26,7 +27,7 @@ export async function fetchText(
         hint: `: check the URL ${shown(url)}`,
       })
     }
-    return { status: response.status, text: await readBounded(response, signal, name) }
+    return { status: response.status, text: await readText(response, signal, name) }
   } catch (error) {
     if (isRefused(error)) throw error
     if (signal.aborted)
@@ -42,30 +43,10 @@ export async function fetchText(
   }
 }
 
-async function readBounded(response: Response, signal: AbortSignal, name: string): Promise<string> {
-  const reader = response.body?.getReader()
-  if (reader === undefined) return ''
-  const cancel = () => void reader.cancel().catch(() => {})
-  signal.addEventListener('abort', cancel)
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      // A canceled body ends like a whole one.
-      if (signal.aborted) throw signal.reason
-      if (done) return text + decoder.decode()
-      bytes += value.byteLength
-      if (bytes > bodyBytesMax) {
-        cancel()
-        throw new Fault('bad_gateway', `${name} sent more than 64 KB`, { hint: ': check that the URL is right' })
-      }
-      text += decoder.decode(value, { stream: true })
-    }
-  } finally {
-    signal.removeEventListener('abort', cancel)
-  }
+async function readText({ body }: Response, signal: AbortSignal, name: string): Promise<string> {
+  const tooLarge = () =>
+    new Fault('bad_gateway', `${name} sent more than 64 KB`, { hint: ': check that the URL is right' })
+  return new TextDecoder().decode(await readBounded(body, { bytesMax: bodyBytesMax, tooLarge, signal }))
 }
 
 /** The URL without its query, which can hold what a platform keeps private. */

@@ -1,10 +1,11 @@
 // Reads request bodies, bounded in bytes and time and not compressed, and the JSON object in them.
+
+import { readBounded } from '../agent/bounded-stream.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
 import { createPause, giveWay } from '../scheduling/give-way.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 import { containersIn } from '../values/json-containers.ts'
-import { readBounded } from './bounded-stream.ts'
 import { findJsonProblem, findRepeatedMember } from './json-problem.ts'
 import { type JsonOutline, outlineJson } from './json-text.ts'
 

@@ -1,9 +1,11 @@
 // Measures a JSON text before it is parsed, and finds and replaces the members of its outermost object. It works on the bytes in slices, so
 // that no body blocks other requests. For text that is not JSON the result has no meaning; the parser refuses it.
+
+import { joinChunks } from '../agent/bounded-stream.ts'
 import { Fault } from '../fault.ts'
 import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax } from '../limits.ts'
 import { giveWay } from '../scheduling/give-way.ts'
-import { decodeUtf8, joinChunks } from '../values/bytes.ts'
+import { decodeUtf8 } from '../values/bytes.ts'
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d]

@@ -1,72 +1,51 @@
-// Topics, and files for other programs, are imported as text.
+// Topics, the files of the page, and files for other programs are imported as text.
+declare module 'any-text' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
+  export default text
+}
 declare module '*.md' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.yml' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.yaml' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.service' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.conf' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*/Containerfile' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*/Caddyfile' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.bash' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.zsh' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.fish' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.cfg' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
 }
-
 declare module '*.sh' {
-  const text: string
-  // biome-ignore lint/style/noDefaultExport: a text import has only a default export
-  export default text
+  export { default } from 'any-text'
+}
+declare module '*.css' {
+  export { default } from 'any-text'
+}
+declare module '*.js' {
+  export { default } from 'any-text'
+}
+declare module '*.svg' {
+  export { default } from 'any-text'
 }

@@ -3,6 +3,7 @@
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
 import { isKnown } from '../../http/conditional.ts'
+import { documented } from '../../http/documented-route.ts'
 import type { Endpoint, Handle } from '../../http/endpoint.ts'
 import { checkFields, rejectQuery } from '../../http/input.ts'
 import { errorResponses } from '../../http/operation-doc.ts'
@@ -135,48 +136,40 @@ function reply(body: unknown, headers: Record<string, string> = {}): Response {
   return json(200, body, { ...headers, 'cache-control': 'no-store' })
 }
 
-const identity = { description: 'Who is signed in', shape: dataOf(identityResponse) }
+const identity = { path: '/admin/session', data: identityResponse, says: 'Who is signed in' }
 
 export const sessionEndpoints: Endpoint<SessionContext>[] = [
-  {
+  documented({
     method: 'POST',
-    path: '/admin/session',
+    ...identity,
+    name: 'signIn',
+    summary: 'Sign in to the admin page, which gets a session cookie',
+    rules:
+      'Send `api_key` or `link`. Only requests of the page itself are accepted; other programs send a management key as Bearer.',
+    access: 'public',
+    body: signInBody,
+    errors: [403, 429],
     handle: signIn,
-    openapi: {
-      name: 'signIn',
-      summary: 'Sign in to the admin page, which gets a session cookie',
-      rules:
-        'Send `api_key` or `link`. Only requests of the page itself are accepted; other programs send a management key as Bearer.',
-      access: 'public',
-      body: { mediaType: 'application/json', shape: signInBody },
-      responses: { 200: identity, ...errorResponses(400, 401, 403, 404, 408, 413, 429) },
-    },
-  },
-  {
+  }),
+  documented({
     method: 'GET',
-    path: '/admin/session',
+    ...identity,
+    name: 'whoAmI',
+    summary: 'Who the caller is: organization, workspace, key, and the session of the admin page',
+    access: 'admin:read',
     handle: showCurrent,
-    openapi: {
-      name: 'whoAmI',
-      summary: 'Who the caller is: organization, workspace, key, and the session of the admin page',
-      access: 'admin:read',
-      responses: { 200: identity, ...errorResponses(400, 401, 403) },
-    },
-  },
-  {
+  }),
+  documented({
     method: 'DELETE',
     path: '/admin/session',
+    name: 'signOut',
+    summary: 'Sign out of the admin page',
+    access: 'admin:read',
+    data: endedSessionResponse,
+    says: 'The session has ended',
+    errors: [404],
     handle: signOut,
-    openapi: {
-      name: 'signOut',
-      summary: 'Sign out of the admin page',
-      access: 'admin:read',
-      responses: {
-        200: { description: 'The session has ended', shape: dataOf(endedSessionResponse) },
-        ...errorResponses(400, 401, 403, 404),
-      },
-    },
-  },
+  }),
   {
     method: 'GET',
     path: '/admin/revision',

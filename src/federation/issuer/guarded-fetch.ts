@@ -1,8 +1,8 @@
 // Fetches a JSON document from an issuer, with limits on origin, time, size and redirects.
 import { isIP } from 'node:net'
+import { readBounded } from '../../agent/bounded-stream.ts'
 import { isDirect } from '../../agent/direct-hosts.ts'
 import { Fault } from '../../fault.ts'
-import { readBounded } from '../../http/bounded-stream.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
 import type { Fetch, FetchInit } from '../../runtime/outbound.ts'
 import type { AddressList } from '../../values/ip-address.ts'

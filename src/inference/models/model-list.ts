@@ -1,7 +1,7 @@
 // The response of an inference server to `/models`: read up to a limit, and the models in it.
 
+import { readBounded } from '../../agent/bounded-stream.ts'
 import { Fault } from '../../fault.ts'
-import { readBounded } from '../../http/bounded-stream.ts'
 import { upstreamListBytesMax } from '../../limits.ts'
 
 export type Model = { id: string }

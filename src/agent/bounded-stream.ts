@@ -1,5 +1,4 @@
-// Reads a body of unknown length, a request's or a response's, up to a bound.
-import { joinChunks } from '../values/bytes.ts'
+// Reads a body of unknown length, a request's or a response's, up to a bound. The agent needs it, so it imports nothing.
 
 type Bound = {
   bytesMax: number
@@ -38,4 +37,15 @@ export async function readBounded(
     signal?.removeEventListener('abort', cancel)
   }
   return joinChunks(chunks, length)
+}
+
+/** `length` is that of all chunks together. */
+export function joinChunks(chunks: Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.byteLength
+  }
+  return whole
 }
