@@ -1,0 +1,162 @@
+// Who runs now at which inference server, and who waits for one of several. Pure: it knows no time, no network and no request.
+// server-queue.ts decides who is next at a server.
+
+import {
+  correct,
+  createServerQueue,
+  dequeue,
+  enqueue,
+  type ServerQueue,
+  type Ticket,
+  takeNext,
+} from './server-queue.ts'
+
+export type Bounds = { waitingMax: number; waitingPerCounterMax: number }
+
+type Dependencies = {
+  /** How many may run at a server at once; `Infinity` for any number. */
+  limitOf: (server: string) => number
+  /** Selects one of the servers that have room for a ticket, at least one. */
+  choose: (ticket: Ticket, servers: readonly string[]) => string
+  /** Called when one that waited runs, before `leave`, `end` or `startAll` returns. It does not call the queue. */
+  onStart: (ticket: Ticket, server: string) => void
+}
+
+type Count = { running: number; waiting: number }
+type State = Dependencies & {
+  bounds: Bounds
+  /** Those at which something runs or waits. */
+  servers: Map<string, ServerQueue>
+  keys: Map<string, Count>
+  waitingByCounter: Map<string, number>
+  running: Map<Ticket, string>
+  waiting: Set<Ticket>
+}
+
+export type FairQueue = {
+  /** The server at which it runs from now on; `waiting` until `onStart` is called with it; `full` if it may not wait. */
+  arrive: (ticket: Ticket) => { server: string } | 'waiting' | 'full'
+  /** It no longer waits. */
+  leave: (ticket: Ticket) => void
+  /** It no longer runs. `cost` is what it was in the end, if that is known. */
+  end: (ticket: Ticket, cost?: number) => void
+  /** Starts what a raised limit lets start, at every server. */
+  startAll: () => void
+  at: (server: string) => Readonly<Count>
+  ofKey: (key: string) => Readonly<Count>
+  waiting: () => number
+}
+
+const none: Count = { running: 0, waiting: 0 }
+
+export function createFairQueue(bounds: Bounds, dependencies: Dependencies): FairQueue {
+  const state: State = {
+    ...dependencies,
+    bounds,
+    servers: new Map(),
+    keys: new Map(),
+    waitingByCounter: new Map(),
+    running: new Map(),
+    waiting: new Set(),
+  }
+  return {
+    arrive: (ticket) => arrive(state, ticket),
+    leave: (ticket) => {
+      if (!state.waiting.has(ticket)) return
+      endWait(state, ticket)
+      forgetIdle(state, ticket)
+    },
+    end: (ticket, cost = ticket.cost) => end(state, ticket, cost),
+    startAll: () => startAll(state),
+    at: (server) => state.servers.get(server) ?? none,
+    ofKey: (key) => state.keys.get(key) ?? none,
+    waiting: () => state.waiting.size,
+  }
+}
+
+function arrive(state: State, ticket: Ticket): ReturnType<FairQueue['arrive']> {
+  const free = isHeld(state, ticket) ? [] : ticket.servers.filter((server) => hasRoom(state, server))
+  if (free.length > 0) {
+    const server = state.choose(ticket, free)
+    start(state, ticket, server)
+    return { server }
+  }
+  const { waitingMax, waitingPerCounterMax } = state.bounds
+  const ofCounter = state.waitingByCounter.get(ticket.counter) ?? 0
+  const isFull = state.waiting.size >= waitingMax || ofCounter >= waitingPerCounterMax
+  // One that has had its turn is one of few.
+  if (isFull && !ticket.isRetry) return 'full'
+  state.waiting.add(ticket)
+  state.waitingByCounter.set(ticket.counter, ofCounter + 1)
+  keyOf(state, ticket).waiting += 1
+  for (const server of ticket.servers) enqueue(serverOf(state, server), ticket)
+  return 'waiting'
+}
+
+function end(state: State, ticket: Ticket, cost: number): void {
+  const server = state.running.get(ticket)
+  if (server === undefined) return
+  state.running.delete(ticket)
+  serverOf(state, server).running -= 1
+  correct(serverOf(state, server), ticket, cost)
+  keyOf(state, ticket).running -= 1
+  if (state.waiting.size > 0) startAll(state)
+  forgetIdle(state, ticket)
+}
+
+function startAll(state: State): void {
+  for (const [id, server] of state.servers) {
+    while (server.waiting > 0 && hasRoom(state, id)) {
+      const next = takeNext(server, (ticket) => isHeld(state, ticket))
+      if (next === undefined) break
+      endWait(state, next)
+      start(state, next, id)
+      state.onStart(next, id)
+    }
+  }
+}
+
+function start(state: State, ticket: Ticket, server: string): void {
+  serverOf(state, server).running += 1
+  keyOf(state, ticket).running += 1
+  state.running.set(ticket, server)
+}
+
+function endWait(state: State, ticket: Ticket): void {
+  state.waiting.delete(ticket)
+  keyOf(state, ticket).waiting -= 1
+  const left = (state.waitingByCounter.get(ticket.counter) ?? 0) - 1
+  if (left > 0) state.waitingByCounter.set(ticket.counter, left)
+  else state.waitingByCounter.delete(ticket.counter)
+  for (const server of ticket.servers) dequeue(serverOf(state, server), ticket)
+}
+
+function hasRoom({ servers, limitOf }: State, server: string): boolean {
+  return (servers.get(server)?.running ?? 0) < limitOf(server)
+}
+
+function isHeld({ keys }: State, { key, keyRunningMax }: Ticket): boolean {
+  return keyRunningMax !== null && (keys.get(key)?.running ?? 0) >= keyRunningMax
+}
+
+function forgetIdle({ keys, servers }: State, ticket: Ticket): void {
+  forgetIfIdle(keys, ticket.key)
+  for (const server of ticket.servers) forgetIfIdle(servers, server)
+}
+
+function forgetIfIdle(counts: Map<string, Count>, id: string): void {
+  const count = counts.get(id)
+  if (count?.running === 0 && count.waiting === 0) counts.delete(id)
+}
+
+function keyOf({ keys }: State, { key }: Ticket): Count {
+  const count = keys.get(key) ?? { ...none }
+  keys.set(key, count)
+  return count
+}
+
+function serverOf({ servers }: State, id: string): ServerQueue {
+  const server = servers.get(id) ?? createServerQueue()
+  servers.set(id, server)
+  return server
+}

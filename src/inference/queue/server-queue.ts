@@ -1,0 +1,100 @@
+// What waits at one inference server, and what starts there next: start-time fair queueing by counter (Goyal, Vin and Cheng, SIGCOMM 1996)
+// in three classes. Pure: it knows no time, no network and no other server.
+
+/** In the order in which they start: a lower class starts while no higher one waits, and else once in twenty starts. */
+export const queueClasses = ['interactive', 'normal', 'batch'] as const
+export type QueueClass = (typeof queueClasses)[number]
+const passedOverMax = 19
+
+/** What a request asks for. Tickets are compared by identity; each arrives once, and leaves or ends once. */
+export type Ticket = {
+  /** Ids of the servers that can serve it: it starts at one of them. */
+  readonly servers: readonly string[]
+  /** Whose turn it is: counters with the same weight get the same share of a busy server. */
+  readonly counter: string
+  readonly weight: number
+  readonly class: QueueClass
+  /** The work that it is expected to be, in any unit, such as tokens. */
+  readonly cost: number
+  /** Its key, and how many requests of the key may run at once; null for any number. */
+  readonly key: string
+  readonly keyRunningMax: number | null
+  /** It has had its turn at a server that failed, so it starts before all others and costs nothing. */
+  readonly isRetry: boolean
+}
+
+/** The requests of a counter that wait, oldest first. `start` is the virtual time at which the next one starts. */
+type Flow = { start: number; readonly weight: number; readonly class: QueueClass; readonly tickets: Set<Ticket> }
+
+/** A server is busy from the moment when a request waits for it until none does. `virtualTime` and `flows` last as long. */
+export type ServerQueue = {
+  running: number
+  waiting: number
+  virtualTime: number
+  readonly flows: Map<string, Flow>
+  readonly retries: Set<Ticket>
+  readonly passedOver: Record<QueueClass, number>
+}
+
+export function createServerQueue(): ServerQueue {
+  const passedOver = { interactive: 0, normal: 0, batch: 0 }
+  return { running: 0, waiting: 0, virtualTime: 0, flows: new Map(), retries: new Set(), passedOver }
+}
+
+/** A counter that begins to wait has neither credit nor debt from before. */
+export function enqueue(server: ServerQueue, ticket: Ticket): void {
+  server.waiting += 1
+  if (ticket.isRetry) return void server.retries.add(ticket)
+  const { counter, weight, class: queueClass } = ticket
+  const flow = server.flows.get(counter) ?? { start: 0, weight, class: queueClass, tickets: new Set() }
+  server.flows.set(counter, flow)
+  if (flow.tickets.size === 0) flow.start = Math.max(flow.start, server.virtualTime)
+  flow.tickets.add(ticket)
+}
+
+export function dequeue(server: ServerQueue, ticket: Ticket): void {
+  const isRemoved = server.retries.delete(ticket) || server.flows.get(ticket.counter)?.tickets.delete(ticket) === true
+  if (isRemoved) server.waiting -= 1
+  if (server.waiting > 0) return
+  server.flows.clear()
+  server.virtualTime = 0
+  for (const each of queueClasses) server.passedOver[each] = 0
+}
+
+/** Selects what starts next, and advances the virtual time. Undefined if nothing waits that is not held. */
+export function takeNext(server: ServerQueue, isHeld: (ticket: Ticket) => boolean): Ticket | undefined {
+  for (const ticket of server.retries) if (!isHeld(ticket)) return ticket
+  const firsts = firstOfEachClass(server, isHeld)
+  const ready = queueClasses.filter((each) => firsts[each] !== undefined)
+  const chosen = ready.findLast((each) => server.passedOver[each] >= passedOverMax) ?? ready[0]
+  const first = chosen && firsts[chosen]
+  if (first === undefined) return undefined
+  for (const each of ready) server.passedOver[each] = each === chosen ? 0 : server.passedOver[each] + 1
+  const { flow, ticket } = first
+  server.virtualTime = Math.max(server.virtualTime, flow.start)
+  flow.start += ticket.cost / flow.weight
+  return ticket
+}
+
+/** A counter whose request was more work than expected starts later next time, and earlier after less. */
+export function correct(server: ServerQueue, { counter, cost: expected, isRetry }: Ticket, cost: number): void {
+  const flow = server.flows.get(counter)
+  if (flow === undefined || isRetry) return
+  flow.start = Math.max(server.virtualTime, flow.start + (cost - expected) / flow.weight)
+}
+
+type First = { flow: Flow; ticket: Ticket }
+
+function firstOfEachClass(
+  server: ServerQueue,
+  isHeld: (ticket: Ticket) => boolean,
+): Partial<Record<QueueClass, First>> {
+  const firsts: Partial<Record<QueueClass, First>> = {}
+  for (const flow of server.flows.values()) {
+    const [ticket] = flow.tickets
+    if (ticket === undefined || isHeld(ticket)) continue
+    const first = firsts[flow.class]
+    if (first === undefined || flow.start < first.flow.start) firsts[flow.class] = { flow, ticket }
+  }
+  return firsts
+}
