@@ -50,7 +50,7 @@ const plan = [
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   'federation/recording',
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference', 'monitoring', 'archive'],
+  ...['inference/upstream', 'inference/models', 'inference/queue', 'inference', 'monitoring', 'archive'],
   ...[
     'audit-log',
     'settings',

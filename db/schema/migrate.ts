@@ -29,6 +29,7 @@ import lastUsesBefore from './migrations/0025_last_uses_before.sql' with { type:
 import policyDescription from './migrations/0026_policy_description.sql' with { type: 'text' }
 import attribution from './migrations/0027_attribution.sql' with { type: 'text' }
 import auditLog from './migrations/0028_audit_log.sql' with { type: 'text' }
+import queue from './migrations/0029_queue.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -61,6 +62,7 @@ export const migrations: Migration[] = [
   { version: 26, name: 'policy_description', statements: statementsOf(policyDescription) },
   { version: 27, name: 'attribution', statements: statementsOf(attribution) },
   { version: 28, name: 'audit_log', statements: statementsOf(auditLog) },
+  { version: 29, name: 'queue', statements: statementsOf(queue) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

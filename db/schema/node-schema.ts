@@ -1,5 +1,6 @@
-// The tables that nodes share on a server database. In a database file, nodes and batches stay empty.
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+// The tables that nodes share on a server database, and the row by which each tries whether commits succeed. In a database file, nodes and
+// batches stay empty.
+import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from './columns.ts'
 
 /** The clock of the database, in milliseconds since 1970 UTC. Clocks of nodes can differ. */
@@ -40,3 +41,10 @@ export const batches = sqliteTable('batches', {
 })
 
 export type NodeRow = typeof nodes.$inferSelect
+
+/** One row, rewritten by health checks (write-probe.ts). */
+export const writeProbe = sqliteTable('write_probe', {
+  id: integer('id').primaryKey(),
+  at: time('at').notNull(),
+  filler: blob('filler'),
+})

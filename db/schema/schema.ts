@@ -1,11 +1,11 @@
 // The tables of configuration and working state, as drizzle sees them. migrations/ creates all tables; a test compares
 // the two.
-import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, pairs, time } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
 import type { LintException, PolicyTest } from './policy-parts.ts'
-import { keyKinds, keySources, limitResets } from './value-names.ts'
+import { affinities, fairBys, keyKinds, keySources, limitResets, queueClasses } from './value-names.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const presetStatuses = ['active', 'disabled', 'archived'] as const
@@ -59,6 +59,11 @@ export const apiKeys = sqliteTable('api_keys', {
   labels: pairs('labels'),
   /** The header that says whose usage a call with this key is. */
   attributeFromHeader: text('attribute_from_header'),
+  concurrentRequests: integer('concurrent_requests'),
+  queueClass: text('queue_class', { enum: queueClasses }).notNull(),
+  queueWeight: integer('queue_weight').notNull(),
+  queueSeconds: integer('queue_seconds').notNull(),
+  fairBy: text('fair_by', { enum: fairBys }).notNull(),
 })
 
 export const upstreams = sqliteTable('upstreams', {
@@ -78,6 +83,10 @@ export const upstreams = sqliteTable('upstreams', {
   returnHeaders: names('return_headers').notNull(),
   managedBy: text('managed_by'),
   credentialExchange: text('credential_exchange', { mode: 'json' }).$type<CredentialExchange>(),
+  /** Null where the number of requests that it runs at once is not known. */
+  maxRunning: integer('max_running'),
+  weight: integer('weight').notNull(),
+  affinity: text('affinity', { enum: affinities }).notNull(),
 })
 
 export const prices = sqliteTable('prices', {
@@ -222,13 +231,6 @@ export const signingKeys = sqliteTable('signing_keys', {
   activeAt: time('active_at').notNull(),
   retiredAt: time('retired_at'),
   revoked: flag('revoked').notNull(),
-})
-
-/** One row, rewritten by health checks (write-probe.ts). */
-export const writeProbe = sqliteTable('write_probe', {
-  id: integer('id').primaryKey(),
-  at: time('at').notNull(),
-  filler: blob('filler'),
 })
 
 export type Organization = typeof organizations.$inferSelect

@@ -2,4 +2,10 @@
 
 export const keyKinds = ['inference', 'management', 'management_read_only'] as const
 export const limitResets = ['daily', 'weekly', 'monthly'] as const
+/** In the order in which they start. */
+export const queueClasses = ['interactive', 'normal', 'batch'] as const
+/** Whose turns are counted where requests of a key wait. */
+export const fairBys = ['key', 'attribution'] as const
+/** Which of several equal inference servers gets a request: any, the one of its session, or the one of its prompt. */
+export const affinities = ['none', 'session', 'prefix'] as const
 export const keySources = ['discovery', 'jwks_url', 'jwks'] as const

@@ -1,7 +1,7 @@
 // The row that health checks rewrite, so that they detect a full disk before a workload does.
 import { sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
-import { writeProbe } from '../schema/schema.ts'
+import { writeProbe } from '../schema/node-schema.ts'
 
 /** As many pages as a commit of a hundred requests. The bytes are random, since SQLite writes only pages that change. */
 const fillerBytes = 64 * 4_096

@@ -4,28 +4,26 @@ import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { attributionOfRequest } from '../keys/attribution.ts'
 import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
-import type { Metrics } from '../observe/metrics.ts'
 import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { inferencePaths, type Target } from '../values/inference-paths.ts'
 import { completeCall, readSentBody } from './call.ts'
-import { forwardToBest } from './fallback.ts'
+import { type FallbackContext, forwardToBest } from './fallback.ts'
 import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { respond, settleFailure } from './settlement.ts'
 import { rejectBackground, rejectSharedState } from './shared-state.ts'
-import type { UpstreamContext, UpstreamResponse } from './upstream/forward.ts'
+import type { UpstreamResponse } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
 import { route, type UpstreamRegistry } from './upstream/targets.ts'
 
 /** What an inference request needs. */
 export type InferenceContext = BearerContext &
   AdmissionContext &
-  UpstreamContext &
+  FallbackContext &
   LedgerContext &
   WriteState & {
     registry: PresetRegistry & UpstreamRegistry
-    metrics: Pick<Metrics, 'countFailover'>
     presets: Presets
     config: { bodyBytesMax: number; refusesSharedState: boolean }
     follow: { recent: () => Promise<void> | undefined }
@@ -56,13 +54,14 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
-  const attempts = route(context.registry, call.models, principal.key.id, context.reachability.isDown)
+  const groups = route(context.registry, call.models, principal.key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution)
   const pending = { request, info, entry, restoreIdleLimit, context }
+  const recheck = () => checkBudget(refresh(caller, context).key, context)
   let forwarded: UpstreamResponse
   try {
-    forwarded = await forwardToBest(request, call, attempts, entry, context)
+    forwarded = await forwardToBest(request, call, groups, entry, context, recheck)
   } catch (error) {
     return settleFailure(error, pending)
   }

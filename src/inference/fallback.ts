@@ -1,18 +1,21 @@
-// Tries one inference server after the other. When all fail, the caller gets the failure that helps most.
+// Tries one inference server after the other, each when it has a place. When all fail, the caller gets the failure that helps most.
 import { Fault } from '../fault.ts'
 import { giveWayAfter } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
 import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Call } from './call.ts'
+import { affinityKeyFor, expectedTokens } from './expectation.ts'
 import type { LedgerEntry } from './ledger.ts'
 import { outgoingBody } from './outgoing-body.ts'
+import type { Place } from './queue/dispatch.ts'
+import { type PlaceContext, searchPlaces } from './queue/places.ts'
 import { forward, type UpstreamContext, type UpstreamResponse } from './upstream/forward.ts'
-import type { Attempt } from './upstream/targets.ts'
+import type { Attempt, AttemptGroup, Upstream } from './upstream/targets.ts'
 
 /** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
-type Outcome = { attempt: Attempt; status: number } & ({ forwarded: UpstreamResponse } | { fault: Fault })
-type FallbackContext = UpstreamContext & { log: Log; metrics: Pick<Metrics, 'countFailover'> }
+type Outcome = { attempt: Attempt; place: Place; status: number } & ({ forwarded: UpstreamResponse } | { fault: Fault })
+export type FallbackContext = UpstreamContext & PlaceContext & { log: Log; metrics: Pick<Metrics, 'countFailover'> }
 
 /**
  * Statuses by which an upstream says only that it cannot serve the request: its credential, its path, or the model is
@@ -22,42 +25,76 @@ const unservedStatuses = [401, 402, 403, 404, 405]
 
 /**
  * The first usable response, or else the most useful failure, the last among equals. It decides on the status and
- * headers: a response that has begun is final. The calls of all other attempts are aborted.
- * @throws Fault when the most useful failure is an attempt without a response
+ * headers: a response that has begun is final. The calls of all other attempts are aborted and their places given back;
+ * the entry has the place of the response. `recheck` is called after each wait and throws if the request may not go on.
+ * @throws Fault when the most useful failure is an attempt without a response; `rate_limited` when all servers are busy
  */
 export async function forwardToBest(
   request: Request,
   call: Call,
-  attempts: readonly Attempt[],
+  groups: readonly AttemptGroup[],
   entry: LedgerEntry,
   context: FallbackContext,
+  recheck: () => void,
 ): Promise<UpstreamResponse> {
+  const nextPlace = searchPlaces(searchFor(request, call, groups, entry, recheck), context)
   let best: Outcome | undefined
+  /** Not reported: it may be the last. */
+  let previous: Outcome | undefined
   let body: Uint8Array<ArrayBuffer> | undefined
+  let place: Place | undefined
+  const failed = new Set<Upstream>()
   try {
-    for (const attempt of attempts) {
+    for (;;) {
+      const next = nextPlace(best !== undefined)
+      const taken = next instanceof Promise ? await next : next
+      if (taken === undefined) break
+      if (previous !== undefined) reportFallback(context, entry.requestId, previous)
+      place = taken.place
+      const { attempt } = taken
       const isSameModel = attempt.model === entry.attempt?.model
       entry.attempt = attempt
       if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
       await giveWayAfter(body)
-      const outcome = await ask(request, body, entry, attempt, context)
+      const outcome = await ask(request, body, entry, taken, context)
+      note(outcome, failed, context)
       if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: best !== undefined })) {
         end(best)
+        entry.place = place
         return outcome.forwarded
       }
       const isBetter = best === undefined || usefulnessOf(outcome) >= usefulnessOf(best)
-      if (!isBetter || attempt !== attempts.at(-1)) reportFallback(context, entry.requestId, outcome)
+      previous = isBetter ? outcome : undefined
+      if (!isBetter) reportFallback(context, entry.requestId, outcome)
       end(isBetter ? best : outcome)
       if (isBetter) best = outcome
     }
   } catch (error) {
+    place?.end()
     end(best)
     throw error
   }
-  if (best === undefined) throw new Error('There is no attempt')
+  if (best === undefined) throw new Fault('unavailable', 'The inference server was removed; retry')
   entry.attempt = best.attempt
+  entry.place = best.place
   if ('fault' in best) throw best.fault
   return best.forwarded
+}
+
+function searchFor(
+  { signal, headers }: Request,
+  call: Call,
+  groups: readonly AttemptGroup[],
+  { principal: { key }, attribution, startedAt }: LedgerEntry,
+  recheck: () => void,
+) {
+  const counter = key.fairBy === 'attribution' && attribution !== null ? `${key.id}\n${attribution}` : key.id
+  return {
+    ...{ groups, key, counter, signal, recheck },
+    cost: expectedTokens(call),
+    affinityKeyFor: affinityKeyFor(call, headers),
+    waitsUntil: startedAt + key.queueSeconds * 1_000,
+  }
 }
 
 async function ask(
@@ -70,16 +107,30 @@ async function ask(
       sessionId,
     },
   }: LedgerEntry,
-  attempt: Attempt,
+  { attempt, place }: { attempt: Attempt; place: Place },
   context: UpstreamContext,
 ): Promise<Outcome> {
   try {
     const forwarded = await forward(request, { path, body, requestId, sessionId }, attempt.upstream, context)
-    return { attempt, status: forwarded.response.status, forwarded }
+    return { attempt, place, status: forwarded.response.status, forwarded }
   } catch (error) {
     if (request.signal.aborted || !(error instanceof Fault)) throw error
-    return { attempt, status: statusOf(error), fault: error }
+    return { attempt, place, status: statusOf(error), fault: error }
   }
+}
+
+/** What the next requests should know of the upstream. One request with many models is one failure. */
+function note(outcome: Outcome, failed: Set<Upstream>, { circuits, monotonic }: PlaceContext): void {
+  const { attempt, status } = outcome
+  if ('fault' in outcome || status >= 500) {
+    if (!failed.has(attempt.upstream)) circuits.noteFailure(attempt.upstream, monotonic())
+    failed.add(attempt.upstream)
+    return
+  }
+  circuits.noteSuccess(attempt.upstream)
+  if (status !== 429) return
+  const seconds = Number(outcome.forwarded.response.headers.get('retry-after'))
+  if (seconds > 0) circuits.noteLimited(attempt.upstream, attempt.model, seconds * 1_000, monotonic())
 }
 
 /**
@@ -103,7 +154,9 @@ function usefulnessOf(outcome: Outcome): number {
 }
 
 function end(outcome: Outcome | undefined): void {
-  if (outcome !== undefined && 'forwarded' in outcome) outcome.forwarded.abort()
+  if (outcome === undefined) return
+  if ('forwarded' in outcome) outcome.forwarded.abort()
+  outcome.place.end(0)
 }
 
 function reportFallback({ log, metrics }: FallbackContext, requestId: string, outcome: Outcome): void {

@@ -11,6 +11,7 @@ import type { Log } from '../observe/log.ts'
 import { storableText } from '../values/bytes.ts'
 import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
+import type { Place } from './queue/dispatch.ts'
 import type { Attempt } from './upstream/targets.ts'
 import { type Inspection, raiseToSeen, type TokenCounts } from './usage.ts'
 
@@ -39,6 +40,8 @@ export type LedgerEntry = {
   readonly startedAt: number
   /** The attempt in progress; at the end, the one whose response the caller got. */
   attempt: Attempt | undefined
+  /** Its place at the upstream, which is given back before the row is written. */
+  place: Place | undefined
   firstByteAt: number | undefined
 }
 
@@ -50,7 +53,8 @@ export function openLedgerEntry(
   attribution: string | null,
 ): LedgerEntry {
   const startedAt = context.now()
-  return { context, requestId, principal, call, attribution, startedAt, attempt: undefined, firstByteAt: undefined }
+  const open = { attempt: undefined, place: undefined, firstByteAt: undefined }
+  return { context, requestId, principal, call, attribution, startedAt, ...open }
 }
 
 /**
@@ -61,6 +65,7 @@ export function openLedgerEntry(
 export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): Promise<void> {
   const { writer, spending, keyRates, now, log } = entry.context
   const row = rowOf(entry, ending)
+  entry.place?.end(row.totalTokens ?? undefined)
   let isCommitted = false
   try {
     await writer.appendUsage(row)

@@ -1,5 +1,5 @@
 // The table of the key endpoints: paths, who may call, what they take and return.
-import { keyKinds } from '../../db/schema/value-names.ts'
+import { fairBys, keyKinds, queueClasses } from '../../db/schema/value-names.ts'
 import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
@@ -19,6 +19,11 @@ const bounds = {
   allowed_presets: 'string[] | null',
   labels: type({ '[string]': 'string' }).or('null'),
   attribute_from_header: 'string | null',
+  concurrent_requests: 'number.integer | null',
+  queue_class: type.enumerated(...queueClasses),
+  queue_weight: 'number.integer',
+  queue_seconds: 'number.integer',
+  fair_by: type.enumerated(...fairBys),
 } as const
 
 const shownFields = {

@@ -22,6 +22,7 @@ export type Metrics = {
   /** `status` of the response to the fault. */
   countFault: (fault: Fault, status: number) => void
   countFailover: (upstream: string) => void
+  countQueueWait: (upstream: string, queueClass: string, milliseconds: number) => void
   countCommit: (outcome: CommitOutcome) => void
   countBackupFailure: () => void
   countRefresh: (milliseconds: number) => void
@@ -63,6 +64,7 @@ function createSeries() {
       exchangeDuration: createHistogram(families.exchangeDuration),
       inferenceDuration: createHistogram(families.inferenceDuration),
       inferenceFirstByte: createHistogram(families.inferenceFirstByte),
+      queueWait: createHistogram(families.queueWait),
       refreshDuration: createHistogram(families.refreshDuration),
       commitDuration: createHistogram(families.commitDuration),
       commitRows: createHistogram(families.commitRows),
@@ -101,6 +103,8 @@ export function createMetrics(monotonic: () => number): Metrics {
       counter.add(1, reason.label(fault.reason ?? fault.code))
     },
     countFailover: (name) => counters.upstreamFailovers.add(1, upstream.label(name)),
+    countQueueWait: (name, queueClass, milliseconds) =>
+      histograms.queueWait.observe(milliseconds / 1_000, upstream.label(name), queueClass),
     countCommit: (outcome) => countLater(() => countCommit(series, outcome)),
     countBackupFailure: () => counters.backupFailures.add(1),
     countRefresh: (milliseconds) => countLater(() => histograms.refreshDuration.observe(milliseconds / 1_000)),

@@ -57,10 +57,12 @@ import type { Config, RateLimit } from '../settings/config.ts'
 import { createSettingsInEffect } from '../settings/effective-settings.ts'
 import { openMasterKeyText } from '../tokens/keyring.ts'
 import { openSigningKeys } from '../tokens/signing-keys.ts'
+import { createQueueing } from './queueing.ts'
 import { openReplayGuard } from './replay-guard.ts'
 
 /** An open database, whether it is served or not. */
 export type OpenContext = AdminContext & {
+  random: () => number
   metrics: Metrics
   /** Changes that may run together share a turn. */
   runShared: SharedRun
@@ -162,7 +164,8 @@ export async function openContext(
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
   const kept = { spending, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
-  return { ...stored, ...scheduled, metrics, isWritable, isWriteFailing: writeCheck.isFailing, issuerKeys, outbound }
+  const watched = { metrics, isWritable, isWriteFailing: writeCheck.isFailing }
+  return { ...stored, ...scheduled, ...watched, issuerKeys, outbound, random }
 }
 
 function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies, registry: Registry): Outbound {
@@ -185,12 +188,13 @@ export async function openServing(
   const { registry } = admin
   const signingKeys = await openSigningKeys(rows, masterKey)
   admin.follow.onSigningKeys.push(async () => signingKeys.load(await listSigningKeys(admin.orm)))
-  const reachability = createReachability(admin.monotonic)
+  const reachability = createReachability()
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
   const page = admin.config.adminPage ? createAdminPage(admin, pageUrl) : undefined
   const { backup, retention, signingKeyDays } = admin.config
   const observed = {
+    ...createQueueing(admin),
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
     findingCounts: createFindingCounts(),
     backupEveryMilliseconds: backup?.everyMilliseconds,

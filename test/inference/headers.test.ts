@@ -14,7 +14,7 @@ let named: ScriptedUpstream
 beforeAll(async () => {
   latchkey = await startInference()
   named = await startScriptedUpstream()
-  const input = { name: 'named', base_url: named.url, models: ['named'], priority: 0, credential: 'named-secret' }
+  const input = { name: 'named', base_url: named.url, models: ['named'], priority: 1, credential: 'named-secret' }
   await latchkey.admin('upstreams.add', input)
 })
 beforeEach(async () => {

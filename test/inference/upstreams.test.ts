@@ -35,11 +35,11 @@ describe('a request', () => {
   test('goes to the first upstream that serves its model, with the credential of that one', async () => {
     expect((await latchkey.complete({ ...question, model: 'shared' })).status).toBe(200)
     expect(asked()).toEqual([1, 0, 0])
-    await latchkey.admin('upstreams.update', { upstream: 'other', models: ['*'], priority: 0 })
+    await latchkey.admin('upstreams.update', { upstream: 'other', models: ['*'] })
     const response = await latchkey.complete({ ...question, model: 'other/x' })
     await response.text()
     expect(asked()).toEqual([2, 0, 0])
-    await latchkey.admin('upstreams.update', { upstream: 'other', models: ['other/*'], priority: 1 })
+    await latchkey.admin('upstreams.update', { upstream: 'other', models: ['other/*'] })
   })
 
   test('falls back to the next upstream and the next model, before the first byte', async () => {

@@ -3,6 +3,9 @@ import { modelListMilliseconds } from '../../src/limits.ts'
 import { type Federation, type Row, startFederation, type TestServerOptions } from './latchkey.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from './scripted-upstream.ts'
 
+/** After that, nothing is known of an upstream that failed. */
+const restMilliseconds = 91_000
+
 export type UsageRow = Row & { request_id: string; completed: boolean; status: number }
 export type Inference = Federation & {
   upstream: ScriptedUpstream
@@ -12,7 +15,7 @@ export type Inference = Federation & {
   complete: (body?: unknown, headers?: Record<string, string>, signal?: AbortSignal) => Promise<Response>
   /** Returns the ledger rows of a request. */
   usageOf: (response: Response) => Promise<UsageRow[]>
-  /** Resets the upstream and the ledger, and advances the clock until model lists are fetched again. */
+  /** Resets the upstream and the ledger, and advances the clock until model lists are fetched again and no upstream rests. */
   reset: () => void
 }
 
@@ -66,7 +69,7 @@ export async function startInference(settings: TestServerOptions['settings'] = {
       upstream.requests.length = 0
       upstream.answer.current = () => Response.json(answer)
       writer.appendUsage = appendUsage
-      aheadMilliseconds += modelListMilliseconds
+      aheadMilliseconds += Math.max(modelListMilliseconds, restMilliseconds)
     },
     stop: async () => {
       await federation.stop()

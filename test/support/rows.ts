@@ -92,6 +92,13 @@ export function organizationRows(name: string): OrganizationRows {
     allowedPresets: null,
     labels: null,
     attributeFromHeader: null,
+    ...{
+      concurrentRequests: null,
+      queueClass: 'normal' as const,
+      queueWeight: 1,
+      queueSeconds: 30,
+      fairBy: 'key' as const,
+    },
     ...times,
   }
   const issuer: Issuer = {

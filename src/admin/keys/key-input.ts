@@ -56,7 +56,8 @@ export function rejectExpired({ expires_at }: { expires_at?: Date | null }, now:
 /** @throws Fault `invalid` for a bound that would have no effect: one on inference for a management key, or a period without a limit */
 export function checkBounds(key: ApiKey, { limit_reset }: { limit_reset?: string | null }): void {
   const { kind, limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets } = key
-  const bounds = [limitNanodollars, requestsPerMinute, tokensPerMinute, allowedModels, allowedPresets]
+  const rates = [requestsPerMinute, tokensPerMinute, key.concurrentRequests]
+  const bounds = [limitNanodollars, ...rates, allowedModels, allowedPresets]
   if (kind !== 'inference' && key.attributeFromHeader !== null)
     throw new Fault('invalid', 'A management key cannot call inference: remove attribute_from_header')
   const isBounded = bounds.some((bound) => bound !== null)

@@ -1,10 +1,11 @@
 // The fields of an API key, in the order in which documents, responses and commands have them.
 
 import type { ApiKey } from '../../../db/schema/schema.ts'
-import { keyKinds, limitResets } from '../../../db/schema/value-names.ts'
+import { fairBys, keyKinds, limitResets, queueClasses } from '../../../db/schema/value-names.ts'
 import { keyStates } from '../../keys/api-key.ts'
 import { keyBounds } from '../../keys/settable-limits.ts'
 import { keyHashText } from '../../values/id-text.ts'
+import { queueSecondsDefault } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
 import { type Fields, storedMoney, storedTime } from './fields.ts'
@@ -148,6 +149,66 @@ export const keyFields = {
       option: '--allowed-presets <pattern...>',
       says: 'presets that the key may use; every request must name one of them',
       no: 'remove the preset restriction',
+    },
+  },
+  concurrent_requests: {
+    shape: keyBounds['concurrent_requests?'],
+    column: 'concurrentRequests',
+    shown: numberOrNull,
+    line: 'requests at once?',
+    flag: {
+      option: '--concurrent-requests <number>',
+      says: 'requests of the key that run at once; more wait for their turn',
+      form: 'number',
+      no: 'remove the limit on requests at once',
+    },
+  },
+  queue_class: {
+    shape: keyBounds['queue_class?'],
+    default: 'normal',
+    column: 'queueClass',
+    shown: type.enumerated(...queueClasses),
+    line: 'queue class',
+    flag: {
+      option: '--queue-class <class>',
+      says: 'which requests start first when an inference server is full (default: normal)',
+      choices: queueClasses,
+    },
+  },
+  queue_weight: {
+    shape: keyBounds['queue_weight?'],
+    default: 1,
+    column: 'queueWeight',
+    shown: 'number',
+    line: 'queue weight',
+    flag: {
+      option: '--queue-weight <number>',
+      says: 'its share of a full inference server beside other keys of its class, from 1 to 100 (default: 1)',
+      form: 'number',
+    },
+  },
+  queue_seconds: {
+    shape: keyBounds['queue_seconds?'],
+    default: queueSecondsDefault,
+    column: 'queueSeconds',
+    shown: 'number',
+    line: 'waits at most',
+    flag: {
+      option: '--queue-wait <duration>',
+      says: 'how long a request waits for its turn; 0s refuses it at once (default: 30s)',
+      form: 'duration',
+    },
+  },
+  fair_by: {
+    shape: keyBounds['fair_by?'],
+    default: 'key',
+    column: 'fairBy',
+    shown: type.enumerated(...fairBys),
+    line: 'fair by',
+    flag: {
+      option: '--fair-by <what>',
+      says: 'whose requests take turns at a full inference server: those of keys, or of each attribution (default: key)',
+      choices: fairBys,
     },
   },
   labels: {

@@ -3,6 +3,7 @@
 
 import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
 import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import { affinities } from '../../../db/schema/value-names.ts'
 import { Fault } from '../../fault.ts'
 import { type HeaderDirection, headerProblem } from '../../inference/upstream/headers.ts'
 import {
@@ -12,6 +13,7 @@ import {
   upstreamPriorityMax,
   upstreamSecondsMax,
 } from '../../limits.ts'
+import { runningRequestsShape, weightShape } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { modelPatternsShape, nameShape } from '../../values/shapes.ts'
 import { type Fields, type StoredForm, storedTime } from './fields.ts'
@@ -71,6 +73,42 @@ export const upstreamFields = {
       option: '--priority <number>',
       says: 'order in which servers are tried, from 0 (first) to 100 (default: 100)',
       form: 'number',
+    },
+  },
+  max_running: {
+    shape: runningRequestsShape,
+    column: 'maxRunning',
+    shown: 'number.integer | null',
+    line: 'running at most?',
+    flag: {
+      option: '--max-running <number>',
+      says: 'requests that it runs at once; more wait for their turn (default: any number)',
+      form: 'number',
+      no: 'let it run any number of requests at once',
+    },
+  },
+  weight: {
+    shape: weightShape,
+    default: 1,
+    column: 'weight',
+    shown: 'number.integer',
+    line: 'weight',
+    flag: {
+      option: '--weight <number>',
+      says: 'its share of the load among servers of the same priority, from 1 to 100 (default: 1)',
+      form: 'number',
+    },
+  },
+  affinity: {
+    shape: type.enumerated(...affinities),
+    default: 'none',
+    column: 'affinity',
+    shown: type.enumerated(...affinities),
+    line: 'affinity',
+    flag: {
+      option: '--affinity <what>',
+      says: 'what keeps requests at one of several servers, for its cache of prompts (default: none)',
+      choices: affinities,
     },
   },
   ca_pem: {

@@ -74,7 +74,8 @@ async function addUpstream(context: ChangeContext & Needs<'config' | 'inEffect'>
 }
 
 type NewColumns = Pick<UpstreamRow, 'name' | 'baseUrl' | 'models' | 'priority' | 'caPem'> &
-  Pick<UpstreamRow, 'firstByteSeconds' | 'idleSeconds' | 'forwardHeaders' | 'returnHeaders'>
+  Pick<UpstreamRow, 'firstByteSeconds' | 'idleSeconds' | 'forwardHeaders' | 'returnHeaders'> &
+  Pick<UpstreamRow, 'maxRunning' | 'weight' | 'affinity'>
 
 /** The row of a new upstream, without its credential; `now` in milliseconds. */
 export function draftUpstream(input: typeof addInput.infer, now: number): UpstreamRow {

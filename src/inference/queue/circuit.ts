@@ -1,93 +1,114 @@
-// Which inference servers rest after failures, and until when. Pure: times are arguments, in milliseconds.
+// Which inference servers rest after failures, and until when. Pure: times are arguments, in milliseconds of a monotonic clock.
 
 /** Failures in a row before a server rests. */
 const failuresMax = 3
 const restMillisecondsMin = 1_000
 const restMillisecondsMax = 30_000
+/** What nobody has tried for so long is unknown. */
+const memoryMilliseconds = 60_000
+/** Callers choose the names of models. */
+const limitedModelsMax = 1_000
 
-/** Why a server rests: connections or responses that failed, or a model of it that has too many requests. */
-export type Rest = { server: string; model: string | undefined; since: number; until: number }
+/** What rests at a server: all of it after failures, or one model that has too many requests. Its end can be over: then it waits for a trial. */
+export type Rest = { model: string | undefined; since: number; until: number }
 
-export type Circuits = {
+/** Keyed by the immutable value of a server: an edit makes a new value, about which nothing is known. */
+export type Circuits<Server extends object> = {
+  rests: (server: Server, model: string | undefined, now: number) => boolean
   /**
-   * Whether a request may go there. After a rest, the first caller gets the trial, and the server rests for all others until its outcome
-   * is noted, or until as much time has passed again.
+   * Whether a request that is about to start may go there. After a rest, the first caller gets the trial, and the server rests for all others
+   * until its outcome is noted, or until as much time has passed again.
    */
-  admits: (server: string, model: string | undefined, now: number) => boolean
-  /** The same, but takes no trial. */
-  rests: (server: string, model: string | undefined, now: number) => boolean
-  noteSuccess: (server: string) => void
+  admits: (server: Server, model: string | undefined, now: number) => boolean
+  noteSuccess: (server: Server) => void
   /** A connection that failed, or a status from 500 before the first byte. */
-  noteFailure: (server: string, now: number) => void
-  /** A response 429 rests the server for this model alone. */
-  noteLimited: (server: string, model: string | undefined, retryAfterMilliseconds: number, now: number) => void
-  /** What rests now, in order of its beginning. */
-  list: (now: number) => Rest[]
-  /** Forgets a server that was deleted. */
-  forget: (server: string) => void
+  noteFailure: (server: Server, now: number) => void
+  /** A response 429 rests the server for this model alone, for at most 30 s. */
+  noteLimited: (server: Server, model: string | undefined, retryAfterMilliseconds: number, now: number) => void
+  list: (server: Server, now: number) => Rest[]
 }
 
-type Circuit = { failures: number; rest: number; since: number; until: number; isTrying: boolean }
+/** `at`: when it last failed. */
+type Circuit = { failures: number; at: number; rest: number; since: number; until: number; isTrying: boolean }
+type State = { circuit: Circuit | undefined; limited: Map<string | undefined, Rest> }
 
 /** `random` returns numbers from 0 to below 1: a rest lasts between the half and the whole of 1, 2, 4 … 30 s. */
-export function createCircuits(random: () => number): Circuits {
-  const circuits = new Map<string, Circuit>()
-  const limited = new Map<string, { server: string; model: string | undefined; since: number; until: number }>()
-
-  function isLimited(server: string, model: string | undefined, now: number): boolean {
-    const key = limitKey(server, model)
-    const rest = limited.get(key)
-    if (rest === undefined) return false
-    if (now < rest.until) return true
-    limited.delete(key)
-    return false
+export function createCircuits<Server extends object>(random: () => number): Circuits<Server> {
+  const states = new WeakMap<Server, State>()
+  const stateOf = (server: Server) => {
+    const state = states.get(server) ?? { circuit: undefined, limited: new Map() }
+    states.set(server, state)
+    return state
   }
-  const isOpen = (circuit: Circuit | undefined, now: number) =>
-    circuit !== undefined && circuit.failures >= failuresMax && now < circuit.until
-
   return {
-    rests: (server, model, now) => isLimited(server, model, now) || isOpen(circuits.get(server), now),
+    rests: (server, model, now) => {
+      const state = states.get(server)
+      return state !== undefined && (isLimited(state, model, now) || (isOpen(state) && now < state.circuit.until))
+    },
     admits: (server, model, now) => {
-      if (isLimited(server, model, now)) return false
-      const circuit = circuits.get(server)
-      if (circuit === undefined || circuit.failures < failuresMax) return true
+      const state = states.get(server)
+      if (state === undefined) return true
+      forgetOld(state, now)
+      if (isLimited(state, model, now)) return false
+      if (!isOpen(state)) return true
+      const { circuit } = state
       if (now < circuit.until) return false
       circuit.isTrying = true
       circuit.until = now + circuit.rest
       return true
     },
-    noteSuccess: (server) => void circuits.delete(server),
+    noteSuccess: (server) => {
+      const state = states.get(server)
+      if (state !== undefined) state.circuit = undefined
+    },
     noteFailure: (server, now) => {
-      const circuit = circuits.get(server) ?? { failures: 0, rest: 0, since: now, until: 0, isTrying: false }
-      circuits.set(server, circuit)
-      circuit.failures += 1
-      if (circuit.failures < failuresMax) return
-      if (circuit.failures === failuresMax) circuit.since = now
-      // A request that began before the rest does not prolong it.
-      else if (!circuit.isTrying) return
-      circuit.isTrying = false
-      circuit.rest = Math.min(restMillisecondsMax, Math.max(restMillisecondsMin, circuit.rest * 2))
-      circuit.until = now + circuit.rest * (0.5 + random() / 2)
+      const state = stateOf(server)
+      forgetOld(state, now)
+      state.circuit ??= { failures: 0, at: now, rest: 0, since: now, until: 0, isTrying: false }
+      fail(state.circuit, now, random)
     },
     noteLimited: (server, model, retryAfterMilliseconds, now) => {
-      if (retryAfterMilliseconds <= 0) return
-      const until = now + Math.min(restMillisecondsMax, retryAfterMilliseconds)
-      limited.set(limitKey(server, model), { server, model, since: now, until })
+      const { limited } = stateOf(server)
+      if (retryAfterMilliseconds <= 0 || limited.size >= limitedModelsMax) return
+      limited.set(model, { model, since: now, until: now + Math.min(restMillisecondsMax, retryAfterMilliseconds) })
     },
-    list: (now) =>
-      [
-        ...[...circuits]
-          .filter(([, circuit]) => circuit.failures >= failuresMax)
-          .map(([server, { since, until }]) => ({ server, model: undefined, since, until })),
-        ...[...limited.values()].filter(({ until }) => now < until),
-      ].toSorted((one, other) => one.since - other.since),
-    forget: (server) => {
-      circuits.delete(server)
-      for (const [key, rest] of limited) if (rest.server === server) limited.delete(key)
+    list: (server, now) => {
+      const state = states.get(server)
+      if (state === undefined) return []
+      forgetOld(state, now)
+      const models = [...state.limited.values()].filter(({ until }) => now < until)
+      return isOpen(state)
+        ? [{ model: undefined, since: state.circuit.since, until: state.circuit.until }, ...models]
+        : models
     },
   }
 }
 
-function limitKey(server: string, model: string | undefined): string {
-  return `${server}\n${model ?? ''}`
+function forgetOld(state: State, now: number): void {
+  const { at, until } = state.circuit ?? { at: now, until: now }
+  if (now > Math.max(at, until) + memoryMilliseconds) state.circuit = undefined
+}
+
+function isOpen(state: State): state is State & { circuit: Circuit } {
+  return state.circuit !== undefined && state.circuit.failures >= failuresMax
+}
+
+function isLimited({ limited }: State, model: string | undefined, now: number): boolean {
+  const rest = limited.get(model)
+  if (rest === undefined) return false
+  if (now < rest.until) return true
+  limited.delete(model)
+  return false
+}
+
+function fail(circuit: Circuit, now: number, random: () => number): void {
+  circuit.failures += 1
+  circuit.at = now
+  if (circuit.failures < failuresMax) return
+  if (circuit.failures === failuresMax) circuit.since = now
+  // A request that began before the rest does not prolong it.
+  else if (!circuit.isTrying) return
+  circuit.isTrying = false
+  circuit.rest = Math.min(restMillisecondsMax, Math.max(restMillisecondsMin, circuit.rest * 2))
+  circuit.until = now + circuit.rest * (0.5 + random() / 2)
 }

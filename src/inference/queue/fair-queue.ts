@@ -16,6 +16,8 @@ export type Bounds = { waitingMax: number; waitingPerCounterMax: number }
 type Dependencies = {
   /** How many may run at a server at once; `Infinity` for any number. */
   limitOf: (server: string) => number
+  /** How many requests of a key may run at once, wherever they run; `Infinity` for any number. */
+  limitOfKey: (key: string) => number
   /** Selects one of the servers that have room for a ticket, at least one. */
   choose: (ticket: Ticket, servers: readonly string[]) => string
   /** Called when one that waited runs, before `leave`, `end` or `startAll` returns. It does not call the queue. */
@@ -135,8 +137,8 @@ function hasRoom({ servers, limitOf }: State, server: string): boolean {
   return (servers.get(server)?.running ?? 0) < limitOf(server)
 }
 
-function isHeld({ keys }: State, { key, keyRunningMax }: Ticket): boolean {
-  return keyRunningMax !== null && (keys.get(key)?.running ?? 0) >= keyRunningMax
+function isHeld({ keys, limitOfKey }: State, { key }: Ticket): boolean {
+  return (keys.get(key)?.running ?? 0) >= limitOfKey(key)
 }
 
 function forgetIdle({ keys, servers }: State, ticket: Ticket): void {

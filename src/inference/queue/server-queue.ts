@@ -1,9 +1,11 @@
 // What waits at one inference server, and what starts there next: start-time fair queueing by counter (Goyal, Vin and Cheng, SIGCOMM 1996)
 // in three classes. Pure: it knows no time, no network and no other server.
 
-/** In the order in which they start: a lower class starts while no higher one waits, and else once in twenty starts. */
-export const queueClasses = ['interactive', 'normal', 'batch'] as const
+import { queueClasses } from '../../../db/schema/value-names.ts'
+
 export type QueueClass = (typeof queueClasses)[number]
+
+/** A lower class starts while no higher one waits, and else once in twenty starts. */
 const passedOverMax = 19
 
 /** What a request asks for. Tickets are compared by identity; each arrives once, and leaves or ends once. */
@@ -16,9 +18,7 @@ export type Ticket = {
   readonly class: QueueClass
   /** The work that it is expected to be, in any unit, such as tokens. */
   readonly cost: number
-  /** Its key, and how many requests of the key may run at once; null for any number. */
   readonly key: string
-  readonly keyRunningMax: number | null
   /** It has had its turn at a server that failed, so it starts before all others and costs nothing. */
   readonly isRetry: boolean
 }

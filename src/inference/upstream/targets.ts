@@ -57,37 +57,49 @@ export function configuredUpstream(baseUrl: string): Upstream {
     deletedAt: null,
     managedBy: null,
     credentialExchange: null,
+    maxRunning: null,
+    weight: 1,
+    affinity: 'none',
   })
 }
 
+/** Equal upstreams, any of which may serve the model; the next group is tried when none of this one can. */
+export type AttemptGroup = { model: string | undefined; upstreams: readonly Upstream[] }
+
 /**
- * The attempts for a request, in order: each model at every upstream that serves it. A request without a model can go to
- * every upstream, which decides whether it needs one; those that are down come last. `keyId` is for the log.
+ * Where a request can go, in order: each model at the upstreams that serve it, those of the lowest priority number first. A request without a
+ * model can go to every upstream, which decides whether it needs one. `keyId` is for the log.
  * @throws Fault `unavailable` when no upstream is configured, `not_found` when none serves any of the models
  */
 export function route(
   { upstreamsInOrder: upstreams }: UpstreamRegistry,
   models: readonly string[],
   keyId: string,
-  isDown: (upstream: Upstream) => boolean,
-): Attempt[] {
+): AttemptGroup[] {
   if (upstreams.length === 0)
     throw new Fault('unavailable', 'No inference server is configured', {
       reason: 'no_upstream',
       detail: `key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
     })
-  if (models.length === 0) {
-    const inOrder = upstreams.toSorted((one, other) => Number(isDown(one)) - Number(isDown(other)))
-    return inOrder.map((upstream) => ({ upstream, model: undefined }))
-  }
-  const attempts = models.flatMap((model) =>
-    upstreams.filter(({ serves }) => serves(model)).map((upstream) => ({ upstream, model })),
-  )
-  if (attempts.length > 0) return attempts
+  if (models.length === 0) return groupByPriority(upstreams, undefined)
+  const groups = models.flatMap((model) => groupByPriority(upstreams, model))
+  if (groups.length > 0) return groups
   const named = models.map((model) => JSON.stringify(model)).join(', ')
   throw new Fault('not_found', `No inference server serves the model ${named}`, {
     reason: 'model_unserved',
     // Not its subject: the key may use the model, which nobody serves.
     detail: `key ${keyId}`,
   })
+}
+
+/** Those that serve the model, in groups of one priority. `upstreams` are in order. */
+function groupByPriority(upstreams: readonly Upstream[], model: string | undefined): AttemptGroup[] {
+  const groups: { model: string | undefined; upstreams: Upstream[]; priority: number }[] = []
+  for (const upstream of upstreams) {
+    if (model !== undefined && !upstream.serves(model)) continue
+    const last = groups.at(-1)
+    if (last?.priority === upstream.priority) last.upstreams.push(upstream)
+    else groups.push({ model, upstreams: [upstream], priority: upstream.priority })
+  }
+  return groups
 }

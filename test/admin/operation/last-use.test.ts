@@ -108,7 +108,7 @@ describe('a key', () => {
     }))
     let fault: unknown
     try {
-      route({ ...latchkey.server.context.registry, upstreamsInOrder: upstreams }, ['unknown'], id, () => false)
+      route({ ...latchkey.server.context.registry, upstreamsInOrder: upstreams }, ['unknown'], id)
     } catch (error) {
       fault = error
     }

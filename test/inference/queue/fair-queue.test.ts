@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import {
-  createFairQueue,
-  type FairQueue,
-  type QueueClass,
-  type Ticket,
-} from '../../../src/inference/queue/fair-queue.ts'
+import { createFairQueue, type FairQueue } from '../../../src/inference/queue/fair-queue.ts'
+import type { QueueClass, Ticket } from '../../../src/inference/queue/server-queue.ts'
 
 const bounds = { waitingMax: 4_096, waitingPerCounterMax: 256 }
 const ticket = (fields: Partial<Ticket> = {}): Ticket => ({
@@ -15,17 +11,17 @@ const ticket = (fields: Partial<Ticket> = {}): Ticket => ({
   class: 'normal',
   cost: 1,
   key: fields.counter ?? 'a',
-  keyRunningMax: null,
   isRetry: false,
   ...fields,
 })
 const many = (count: number, fields: Partial<Ticket>) => Array.from({ length: count }, () => ticket(fields))
 
 /** A queue with these limits, and what it has started after waiting, in order. */
-function queueWith(limits: Record<string, number>, bounded = bounds) {
+function queueWith(limits: Record<string, number>, bounded = bounds, keyLimits: Record<string, number> = {}) {
   const started: Ticket[] = []
   const queue = createFairQueue(bounded, {
     limitOf: (server) => limits[server] ?? Number.POSITIVE_INFINITY,
+    limitOfKey: (key) => keyLimits[key] ?? Number.POSITIVE_INFINITY,
     choose: (_, [first = '']) => first,
     onStart: (each) => void started.push(each),
   })
@@ -128,12 +124,8 @@ describe('a request', () => {
   })
 
   test('waits for another of its key when the key may run only so many, and lets others pass', () => {
-    const { queue, started } = queueWith({ gpu: 2 })
-    const [first, second, other] = [
-      ticket({ keyRunningMax: 1 }),
-      ticket({ keyRunningMax: 1 }),
-      ticket({ counter: 'b' }),
-    ]
+    const { queue, started } = queueWith({ gpu: 2 }, bounds, { a: 1 })
+    const [first, second, other] = [ticket(), ticket(), ticket({ counter: 'b' })]
     queue.arrive(first)
     expect(queue.arrive(second)).toBe('waiting')
     expect(queue.arrive(other)).toEqual({ server: 'gpu' })
@@ -225,7 +217,6 @@ const step = fc.oneof(
       class: fc.constantFrom<QueueClass>('interactive', 'normal', 'batch'),
       cost: fc.integer({ min: 1, max: 50 }),
       servers: fc.constantFrom(['gpu'], ['cpu'], ['gpu', 'cpu']),
-      keyRunningMax: fc.constantFrom(null, 1, 2),
       isRetry: fc.constantFrom(false, false, false, true),
     }),
   },
@@ -253,6 +244,7 @@ describe('after any arrivals, ends, leaves and changes of limits', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const limits: Record<string, number> = { gpu: 2, cpu: 1 }
+        const keyLimits: Record<string, number> = { b: 1, c: 2 }
         const running = new Map<Ticket, string>()
         const waiting = new Set<Ticket>()
         const runs = (server: string) => [...running.values()].filter((each) => each === server).length
@@ -260,17 +252,18 @@ describe('after any arrivals, ends, leaves and changes of limits', () => {
         const begin = (each: Ticket, server: string) => {
           expect(each.servers).toContain(server)
           expect(runs(server)).toBeLessThan(limits[server] ?? 0)
-          if (each.keyRunningMax !== null) expect(ofKey(each.key)).toBeLessThan(each.keyRunningMax)
+          expect(ofKey(each.key)).toBeLessThan(keyLimits[each.key] ?? Number.POSITIVE_INFINITY)
           waiting.delete(each)
           running.set(each, server)
         }
         const queue = createFairQueue(bounds, {
           limitOf: (id) => limits[id] ?? 0,
+          limitOfKey: (key) => keyLimits[key] ?? Number.POSITIVE_INFINITY,
           choose: (_, [first = '']) => first,
           onStart: begin,
         })
         const canRun = (each: Ticket) =>
-          (each.keyRunningMax === null || ofKey(each.key) < each.keyRunningMax) &&
+          ofKey(each.key) < (keyLimits[each.key] ?? Number.POSITIVE_INFINITY) &&
           each.servers.some((server) => runs(server) < (limits[server] ?? 0))
         const end = (each: Ticket | undefined, cost?: number) => {
           if (each === undefined || !running.delete(each)) return

@@ -1,0 +1,46 @@
+// What is known of a request before it runs: how many tokens it will probably take, and what makes two requests like the same server.
+import type { Call } from './call.ts'
+import type { Upstream } from './upstream/targets.ts'
+
+/** For requests that name no maximum. Measured requests of chats and agents lie around it. */
+const completionTokensExpected = 1_024
+/** A maximum of a million says little about the response. */
+const completionTokensMax = 16_384
+const bytesPerToken = 3
+/** Long enough to tell system prompts apart, and shorter than what servers cache as one block. */
+const prefixCharacters = 1_024
+
+/** At least one. What a request takes in the end corrects it. */
+export function expectedTokens({ sent, fields, path }: Call): number {
+  const prompt = sent.bytes.byteLength / bytesPerToken
+  const { max_completion_tokens: completion, max_tokens: chat, max_output_tokens: responses } = fields
+  const max = [completion, chat, responses].find((each): each is number => typeof each === 'number' && each > 0)
+  const generated = path.generates ? Math.min(completionTokensMax, max ?? completionTokensExpected) : 0
+  return Math.max(1, prompt + generated)
+}
+
+/**
+ * Returns what keeps the requests of a session, or with the same beginning, at one of several servers; undefined where these have no
+ * affinity, or the request has no session.
+ */
+export function affinityKeyFor(call: Call, headers: Headers): (upstreams: readonly Upstream[]) => string | undefined {
+  return (upstreams) => {
+    const affinity = upstreams.find((each) => each.affinity !== 'none')?.affinity
+    if (affinity === undefined) return undefined
+    const session = call.sessionId ?? headers.get('x-session-id') ?? undefined
+    return affinity === 'session' ? session : prefixOf(call)
+  }
+}
+
+function prefixOf({ fields: { system, instructions, messages, prompt, input } }: Call): string | undefined {
+  let prefix = ''
+  const waiting: unknown[] = [input, prompt, messages, instructions, system]
+  while (waiting.length > 0 && prefix.length < prefixCharacters) {
+    const part = waiting.pop()
+    if (typeof part === 'string') prefix += `${part.slice(0, prefixCharacters)}\n`
+    else if (Array.isArray(part)) waiting.push(...part.slice(0, prefixCharacters).toReversed())
+    else if (typeof part === 'object' && part !== null)
+      waiting.push((part as { content?: unknown; text?: unknown }).content ?? (part as { text?: unknown }).text)
+  }
+  return prefix === '' ? undefined : prefix.slice(0, prefixCharacters)
+}

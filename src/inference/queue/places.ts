@@ -1,0 +1,135 @@
+// The places that one request gets at inference servers, one after the other, until one of them has a response. Servers that rest come last.
+import { Fault } from '../../fault.ts'
+import type { Key } from '../../keys/api-key.ts'
+import type { Attempt, AttemptGroup, Upstream } from '../upstream/targets.ts'
+import type { Circuits } from './circuit.ts'
+import type { Dispatch, Place } from './dispatch.ts'
+
+export type PlaceContext = {
+  registry: { readonly upstreams: ReadonlyMap<string, Upstream> }
+  dispatch: Pick<Dispatch, 'take'>
+  circuits: Circuits<Upstream>
+  now: () => number
+  monotonic: () => number
+}
+
+export type Search = {
+  groups: readonly AttemptGroup[]
+  key: Pick<Key, 'id' | 'queueClass' | 'queueWeight'>
+  counter: string
+  cost: number
+  affinityKeyFor: (upstreams: readonly Upstream[]) => string | undefined
+  signal: AbortSignal
+  /** When the request stops waiting, in milliseconds since 1970 UTC. */
+  waitsUntil: number
+  /** Called after a wait. It throws if the request may no longer go on. */
+  recheck: () => void
+}
+
+/** Where a request is tried next. Whoever takes the place ends it. */
+export type Taken = { attempt: Attempt; place: Place }
+
+type Finder = Search &
+  PlaceContext & {
+    /** The group that is tried, and those of its upstreams that were not. */
+    at: number
+    left: readonly Upstream[]
+    triesResting: boolean
+    busy: Fault | undefined
+  }
+type Found = Taken | undefined | Promise<Taken | undefined>
+
+/**
+ * Returns how to get the next place: undefined when there is none left. `hasFailed`: an attempt has a failure to report, so that no server
+ * needs to be tried that rests.
+ * @throws Fault `rate_limited` when all servers are busy for too long; what `recheck` throws; the reason of the signal
+ */
+export function searchPlaces(search: Search, context: PlaceContext): (hasFailed: boolean) => Found {
+  const left = search.groups[0]?.upstreams ?? []
+  const finder: Finder = { ...search, ...context, at: 0, left, triesResting: false, busy: undefined }
+  return (hasFailed) => findNext(finder, hasFailed)
+}
+
+function findNext(finder: Finder, hasFailed: boolean): Found {
+  for (let open = findOpen(finder, hasFailed); open !== undefined; open = findOpen(finder, hasFailed)) {
+    try {
+      const place = take(finder, open, hasFailed)
+      if (place instanceof Promise) return waitFor(finder, place, open.model, hasFailed)
+      const taken = accept(finder, place, open.model)
+      if (taken !== undefined) return taken
+    } catch (error) {
+      goOnIfBusy(finder, error)
+    }
+  }
+  return undefined
+}
+
+/** Upstreams of one group that were not tried; undefined when there is no group left. */
+function findOpen(finder: Finder, hasFailed: boolean): AttemptGroup | undefined {
+  for (;;) {
+    const group = finder.groups[finder.at]
+    if (group !== undefined) {
+      const rests = (upstream: Upstream) => finder.circuits.rests(upstream, group.model, finder.monotonic())
+      const upstreams = finder.triesResting ? finder.left : finder.left.filter((upstream) => !rests(upstream))
+      if (upstreams.length > 0) return { model: group.model, upstreams }
+      goTo(finder, finder.at + 1)
+      continue
+    }
+    if (hasFailed || finder.triesResting) return undefined
+    if (finder.busy !== undefined) throw finder.busy
+    finder.triesResting = true
+    goTo(finder, 0)
+  }
+}
+
+function take(finder: Finder, { upstreams }: AttemptGroup, isRetry: boolean): Place | Promise<Place> {
+  const { key, counter, cost, signal, waitsUntil, now, dispatch } = finder
+  const waitMillisecondsMax = Math.max(0, waitsUntil - now())
+  const affinityKey = upstreams.length > 1 ? finder.affinityKeyFor(upstreams) : undefined
+  return dispatch.take({ upstreams, key, counter, cost, affinityKey, isRetry, waitMillisecondsMax, signal })
+}
+
+async function waitFor(
+  finder: Finder,
+  waiting: Promise<Place>,
+  model: string | undefined,
+  hasFailed: boolean,
+): Promise<Taken | undefined> {
+  let place: Place
+  try {
+    place = await waiting
+  } catch (error) {
+    goOnIfBusy(finder, error)
+    return findNext(finder, hasFailed)
+  }
+  return accept(finder, place, model) ?? findNext(finder, hasFailed)
+}
+
+/** Undefined if the upstream cannot be used after all. */
+function accept(finder: Finder, place: Place, model: string | undefined): Taken | undefined {
+  finder.left = finder.left.filter(({ id }) => id !== place.upstream.id)
+  try {
+    if (place.hasWaited) finder.recheck()
+  } catch (error) {
+    place.end()
+    throw error
+  }
+  // It may have been edited or removed since the search began.
+  const upstream = finder.registry.upstreams.get(place.upstream.id)
+  const isUsable = upstream !== undefined && upstream.deletedAt === null
+  if (isUsable && (finder.triesResting || finder.circuits.admits(upstream, model, finder.monotonic())))
+    return { attempt: { upstream, model }, place }
+  place.end(0)
+  return undefined
+}
+
+function goOnIfBusy(finder: Finder, error: unknown): void {
+  if (!(error instanceof Fault) || error.reason !== 'queue_full') throw error
+  finder.busy ??= error
+  goTo(finder, finder.at + 1)
+}
+
+function goTo(finder: Finder, index: number): void {
+  finder.at = index
+  finder.left = finder.groups[index]?.upstreams ?? []
+}
