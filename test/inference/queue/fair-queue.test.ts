@@ -168,8 +168,7 @@ describe('a busy server', () => {
       current = started.shift()
     }
     queue.arrive(ticket({ counter: 'b' }))
-    if (current !== undefined) expect(drain(queue, [current], started, 2)).toContain('b')
-    expect(current).toBeDefined()
+    expect(drain(queue, current === undefined ? [] : [current], started, 2)).toContain('b')
   })
 
   test('counts what a request was in the end', () => {
