@@ -10,10 +10,16 @@ import { every } from '../scheduling/every.ts'
 import { hashToUnit } from '../values/hash-unit.ts'
 
 /** `random` returns numbers from 0 to below 1. */
-type Context = { random: () => number; registry: Registry; follow: Follow; monotonic: () => number; metrics: Metrics }
-export type Queueing = Pick<PlaceContext, 'circuits'> & { dispatch: ReturnType<typeof createDispatch> }
+type Dependencies = {
+  random: () => number
+  registry: Registry
+  follow: Follow
+  monotonic: () => number
+  metrics: Metrics
+}
+export type QueueContext = Pick<PlaceContext, 'circuits'> & { dispatch: ReturnType<typeof createDispatch> }
 
-export function createQueueing({ random, registry, follow, monotonic, metrics }: Context): Queueing {
+export function createQueueing({ random, registry, follow, monotonic, metrics }: Dependencies): QueueContext {
   return {
     circuits: createCircuits<Upstream>(random),
     dispatch: createDispatch({

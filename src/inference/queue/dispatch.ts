@@ -7,7 +7,7 @@ import { createFairQueue, type FairQueue } from './fair-queue.ts'
 import type { QueueClass, Ticket } from './server-queue.ts'
 
 /** A request that asks for a place at one of the upstreams, at least one. */
-export type Asked = {
+export type PlaceRequest = {
   upstreams: readonly Upstream[]
   key: { id: string; queueClass: QueueClass; queueWeight: number }
   /** Whose turn it is: the key, or somebody for whom the key acts. */
@@ -33,7 +33,7 @@ export type Dispatch = {
    * A place, or the promise of one. The promise is rejected with the reason of the signal.
    * @throws Fault `rate_limited` with the reason `queue_full` if it may not wait, or has waited for too long
    */
-  take: (asked: Asked) => Place | Promise<Place>
+  take: (asked: PlaceRequest) => Place | Promise<Place>
   /** How many requests run and wait at an upstream, and of a key. */
   at: (upstreamId: string) => { running: number; waiting: number }
   ofKey: (keyId: string) => { running: number; waiting: number }
@@ -83,7 +83,7 @@ export function createDispatch(dependencies: Dependencies): Dispatch {
   return { at: queue.at, ofKey: queue.ofKey, take: (asked) => take(state, asked) }
 }
 
-function take(state: State, asked: Asked): Place | Promise<Place> {
+function take(state: State, asked: PlaceRequest): Place | Promise<Place> {
   const { affinityKey, waitMillisecondsMax, signal } = asked
   const ticket = ticketOf(asked)
   if (affinityKey !== undefined) state.affinityKeys.set(ticket, affinityKey)
@@ -96,7 +96,7 @@ function take(state: State, asked: Asked): Place | Promise<Place> {
   throw refusalOf(state, asked)
 }
 
-function wait(state: State, ticket: Ticket, asked: Asked): Promise<Place> {
+function wait(state: State, ticket: Ticket, asked: PlaceRequest): Promise<Place> {
   const { queue, waiting, monotonic, every, onWaited } = state
   const { signal, waitMillisecondsMax } = asked
   const { promise, resolve, reject } = Promise.withResolvers<Place>()
@@ -131,7 +131,7 @@ function placeOf(
   { queue, drainRates }: State,
   ticket: Ticket,
   server: string,
-  asked: Asked,
+  asked: PlaceRequest,
   hasWaited: boolean,
 ): Place {
   const upstream = asked.upstreams.find(({ id }) => id === server)
@@ -175,7 +175,7 @@ function shareOf({ liveNodes }: State, limit: number): number {
   return Math.max(1, Math.floor(limit / liveNodes()))
 }
 
-function refusalOf(state: State, { upstreams, key: { id } }: Asked): Fault {
+function refusalOf(state: State, { upstreams, key: { id } }: PlaceRequest): Fault {
   const { queue, drainRates } = state
   const seconds = Math.min(...upstreams.map((each) => drainRates.secondsFor(each.id, queue.at(each.id).waiting + 1)))
   const limit = limitOfKey(state, id)
@@ -190,7 +190,7 @@ function refusalOf(state: State, { upstreams, key: { id } }: Asked): Fault {
   })
 }
 
-function ticketOf({ upstreams, key, counter, cost, isRetry }: Asked): Ticket {
+function ticketOf({ upstreams, key, counter, cost, isRetry }: PlaceRequest): Ticket {
   const servers = upstreams.map(({ id }) => id)
   return { servers, counter, weight: key.queueWeight, class: key.queueClass, cost, key: key.id, isRetry }
 }

@@ -37,20 +37,20 @@ type Finder = Search &
     triesResting: boolean
     busy: Fault | undefined
   }
-type Found = Taken | undefined | Promise<Taken | undefined>
+type SearchResult = Taken | undefined | Promise<Taken | undefined>
 
 /**
  * Returns how to get the next place: undefined when there is none left. `hasFailed`: an attempt has a failure to report, so that no server
  * needs to be tried that rests.
  * @throws Fault `rate_limited` when all servers are busy for too long; what `recheck` throws; the reason of the signal
  */
-export function searchPlaces(search: Search, context: PlaceContext): (hasFailed: boolean) => Found {
+export function searchPlaces(search: Search, context: PlaceContext): (hasFailed: boolean) => SearchResult {
   const left = search.groups[0]?.upstreams ?? []
   const finder: Finder = { ...search, ...context, at: 0, left, triesResting: false, busy: undefined }
   return (hasFailed) => findNext(finder, hasFailed)
 }
 
-function findNext(finder: Finder, hasFailed: boolean): Found {
+function findNext(finder: Finder, hasFailed: boolean): SearchResult {
   for (let open = findOpen(finder, hasFailed); open !== undefined; open = findOpen(finder, hasFailed)) {
     try {
       const place = take(finder, open, hasFailed)
