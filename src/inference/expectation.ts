@@ -7,7 +7,7 @@ const completionTokensExpected = 1_024
 /** A maximum of a million says little about the response. */
 const completionTokensMax = 16_384
 const bytesPerToken = 3
-/** Long enough to tell system prompts apart, and shorter than what servers cache as one block. */
+/** Longer than what most system prompts share, and shorter than what servers cache as one block. */
 const prefixCharacters = 1_024
 
 /** At least one. What a request takes in the end corrects it. */

@@ -1,7 +1,7 @@
 // What may be set of queues: at inference servers, and of the keys whose requests wait there.
 import { type } from './shape.ts'
 
-/** How long a request waits by default, and at most: clients and proxies give up after some minutes. */
+/** How long a request waits by default, and at most: clients and proxies give up after ten minutes or earlier. */
 export const queueSecondsDefault = 30
 const queueSecondsMax = 600
 /** More requests at once than any inference server runs. */

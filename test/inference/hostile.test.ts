@@ -214,7 +214,7 @@ describe('an inference server', () => {
       name: 'itself',
       base_url: `${counting.url}/v1`,
       models: ['round'],
-      priority: 0,
+      priority: 1,
       credential: key,
     }
     await latchkey.admin('upstreams.add', itself)

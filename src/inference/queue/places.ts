@@ -26,7 +26,7 @@ export type Search = {
   recheck: () => void
 }
 
-/** Where a request is tried next. Whoever takes the place ends it. */
+/** Where a request is tried next. The caller ends the place. */
 export type Taken = { attempt: Attempt; place: Place }
 
 type Finder = Search &
@@ -40,7 +40,7 @@ type Finder = Search &
 type SearchResult = Taken | undefined | Promise<Taken | undefined>
 
 /**
- * Returns how to get the next place: undefined when there is none left. `hasFailed`: an attempt has a failure to report, so that no server
+ * Returns how to get the next place: undefined when no server is left. `hasFailed`: an attempt has a failure to report, so that no server
  * needs to be tried that rests.
  * @throws Fault `rate_limited` when all servers are busy for too long; what `recheck` throws; the reason of the signal
  */

@@ -50,7 +50,7 @@ describe('a request', () => {
     expect(queue.at('gpu').running).toBe(2)
   })
 
-  test('waits where there is none, and starts when one ends', () => {
+  test('waits at a full server, and starts when another request ends', () => {
     const { queue, started } = queueWith({ gpu: 1 })
     const [first, second] = [ticket(), ticket()]
     queue.arrive(first)

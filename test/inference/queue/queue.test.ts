@@ -178,7 +178,7 @@ describe('while a request waits,', () => {
     await latchkey.admin('keys.enable', { key: keys.calm.hash })
   })
 
-  test('its server is removed: it is told so, and the one that runs there ends', async () => {
+  test('its server is removed: it fails with 503, and the one that runs there ends well', async () => {
     const { held } = holdRequests(other)
     const first = post('flood', '1')
     await until('the first request', () => held.length === 1)
@@ -209,7 +209,7 @@ describe('while a request waits,', () => {
   })
 })
 
-test('a key runs no more requests at once than it may, also where there is room', async () => {
+test('a key stays within its limit of requests at once, also at a server with room', async () => {
   await latchkey.admin('upstreams.add', { name: 'wide', base_url: other.url, models: ['wide'] })
   const { held, counts: seen } = holdRequests(other)
   const all = [post('single', '1', { model: 'wide' })]
