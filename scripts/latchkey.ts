@@ -23,6 +23,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   'master-key': async () => (await import('./master-key.ts')).masterKeyCommand,
   upstreams: async () => (await import('./upstreams.ts')).upstreamsCommand,
   presets: async () => (await import('./presets.ts')).presetsCommand,
+  budgets: async () => (await import('./budgets.ts')).budgetsCommand,
   prices: async () => (await import('./prices.ts')).pricesCommand,
   usage: async () => (await import('./usage.ts')).usageCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,

@@ -3,13 +3,17 @@ import { type Command, Option } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { command, group, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
+import { removable } from './shared/option-values.ts'
 import { moment, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
 type Organization = OperationResponse<'organizations.create'>
 
-const show = ({ id, name, plan, workload_identity, record_claims }: Organization) =>
-  record({ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no', 'recorded claims': record_claims })
+const show = ({ id, name, plan, workload_identity, record_claims, time_zone, budget_headers }: Organization) =>
+  record({
+    ...{ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no', 'recorded claims': record_claims },
+    ...{ 'time zone': time_zone ?? 'UTC', 'budget headers': budget_headers ? 'on' : 'off' },
+  })
 
 const recordClaims = () =>
   new Option('--record-claims <which>', 'claims of verified tokens that the audit log keeps').choices([
@@ -59,11 +63,22 @@ export function organizationsCommand(): Command {
       show,
     ),
     operationCommand(
-      command('update <organization>', 'Change which claims the audit log keeps; takes effect immediately', [
+      command('update <organization>', 'Change the settings of an organization; takes effect immediately', [
         'organizations update research --record-claims hashed',
-      ]).addOption(recordClaims().makeOptionMandatory()),
+        'organizations update research --time-zone Europe/Berlin --budget-headers',
+      ])
+        .addOption(recordClaims())
+        .option('--time-zone <zone>', 'where days, weeks and months of budgets begin, such as Europe/Berlin')
+        .option('--no-time-zone', 'begin them in UTC')
+        .option('--budget-headers', 'add what remains of budgets to responses as headers')
+        .option('--no-budget-headers', 'leave these headers out'),
       'organizations.update',
-      ({ words, options }) => ({ organization: words[0], record_claims: options.recordClaims }),
+      ({ words, options }) => ({
+        organization: words[0],
+        record_claims: options.recordClaims,
+        time_zone: removable(options.timeZone),
+        budget_headers: options.budgetHeaders,
+      }),
       show,
     ),
   ])

@@ -61,7 +61,7 @@ function withoutToken(run: string): string {
 export const pageStartGone = 'page_start_gone'
 
 /** What refused: a row, by its id. */
-export type FaultSubject = { kind: 'key' | 'policy' | 'preset'; id: string }
+export type FaultSubject = { kind: 'key' | 'policy' | 'preset' | 'budget'; id: string }
 
 /**
  * A refusal or failure. The public message is in sentence case, has no full stop and is safe to show to the caller. The
@@ -77,6 +77,8 @@ export class Fault extends Error {
   readonly headers: Record<string, string>
   /** What a refused change would have replaced; its caller may read it. */
   readonly current: unknown
+  /** What a caller's program may read of the refusal. Its reason is then the type of the error. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
 
   constructor(
     code: FaultCode,
@@ -89,6 +91,7 @@ export class Fault extends Error {
       cause?: unknown
       headers?: Record<string, string>
       current?: unknown
+      metadata?: Readonly<Record<string, unknown>>
     } = {},
   ) {
     super(withoutSecrets(publicMessage), more.cause === undefined ? undefined : { cause: more.cause })
@@ -100,6 +103,7 @@ export class Fault extends Error {
     this.hint = withoutSecrets(more.hint ?? '')
     this.headers = more.headers ?? {}
     this.current = more.current
+    this.metadata = more.metadata
   }
 }
 

@@ -6,6 +6,7 @@ import { usage, usageDays } from '../schema/record-schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { listFilesHolding } from '../tables/archives.ts'
 import { matching, rangeOf, readable, rowIdsOf, type UsageFilter } from '../tables/usage.ts'
+import { findHourDrift } from './hour-drift.ts'
 import { createPace, nextSlice } from './pace.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { groupColumns } from './usage-columns.ts'
@@ -129,7 +130,7 @@ type DayTotals = Record<(typeof summed)[number], number> & { keyId: string; day:
 type KeptSlice = { rows: DayTotals[]; upto: number }
 
 /**
- * Returns the days of keys whose stored totals differ from the sum of their rows. A correct ledger returns an empty
+ * Returns the days of keys whose stored totals differ from the sum of their rows, or from their totals by hour. A correct ledger returns an empty
  * list. Requests that end during the check do not count as drift, and days with archived rows are not compared.
  */
 export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ keyId: string; day: number }[]> {
@@ -147,7 +148,9 @@ export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ ke
   }
   // Read last: rows can have left the ledger meanwhile.
   const archivedDays = await listArchivedDays(orm)
-  return [...found.values()]
+  const names = new Set(found.keys())
+  const more = (await findHourDrift(orm)).filter((each) => !names.has(nameOf(each)))
+  return [...found.values(), ...more]
     .filter(({ day }) => !archivedDays.has(day))
     .map(({ keyId, day }) => ({ keyId, day }))
     .toSorted((one, other) => one.day - other.day || (one.keyId < other.keyId ? -1 : 1))

@@ -30,6 +30,7 @@ import policyDescription from './migrations/0026_policy_description.sql' with { 
 import attribution from './migrations/0027_attribution.sql' with { type: 'text' }
 import auditLog from './migrations/0028_audit_log.sql' with { type: 'text' }
 import queue from './migrations/0029_queue.sql' with { type: 'text' }
+import budgets from './migrations/0030_budgets.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -63,6 +64,7 @@ export const migrations: Migration[] = [
   { version: 27, name: 'attribution', statements: statementsOf(attribution) },
   { version: 28, name: 'audit_log', statements: statementsOf(auditLog) },
   { version: 29, name: 'queue', statements: statementsOf(queue) },
+  { version: 30, name: 'budgets', statements: statementsOf(budgets) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -42,6 +42,7 @@ export const changeKinds = [
   'archive',
   'document',
   'bundle_signer',
+  'budget',
   'session',
 ] as const
 

@@ -19,6 +19,8 @@ export const organizations = sqliteTable('organizations', {
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
   recordClaims: text('record_claims', { enum: claimRecordings }).notNull(),
+  timeZone: text('time_zone'),
+  budgetHeaders: flag('budget_headers').notNull(),
 })
 
 export const workspaces = sqliteTable('workspaces', {
@@ -168,13 +170,6 @@ export const configDocuments = sqliteTable('config_documents', {
   revision: text('revision'),
   createdAt: time('created_at').notNull(),
   updatedAt: time('updated_at').notNull(),
-})
-
-/** One row: the engine that last ran the tests of all policies. */
-export const policyTestRuns = sqliteTable('policy_test_runs', {
-  id: integer('id').primaryKey(),
-  engine: text('engine').notNull(),
-  at: time('at').notNull(),
 })
 
 /** By the id of a policy, key, issuer or preset. */

@@ -3,6 +3,7 @@ import { and, desc, eq, getTableColumns, getTableName, gte, isNull, lt, max, or 
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RowRange } from '../read/slices.ts'
+import { budgets } from '../schema/budget-schema.ts'
 import { bundleSigners } from '../schema/bundle-schema.ts'
 import { type AdminChange, adminChanges, archives, sessions } from '../schema/record-schema.ts'
 import {
@@ -59,6 +60,7 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   archive: archives,
   document: configDocuments,
   bundle_signer: bundleSigners,
+  budget: budgets,
   session: sessions,
 }
 /** Kinds that belong to the installation instead of one organization. */

@@ -1,6 +1,6 @@
 // The engine that last ran the tests of all policies.
 import type { Orm } from '../file/open.ts'
-import { policyTestRuns } from '../schema/schema.ts'
+import { policyTestRuns } from '../schema/policy-parts.ts'
 import type { Statement } from '../write/rows.ts'
 
 /** Undefined in a database whose tests never ran at a start. */

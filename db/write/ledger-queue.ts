@@ -1,21 +1,14 @@
 // The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
 // commit, and each fails alone. While several commits are on their way to a server, new rows wait and share the next.
 import { setImmediate } from 'node:timers'
-import { getTableColumns, getTableName } from 'drizzle-orm'
 import { isBusy } from '../file/open.ts'
 import type { Patience } from '../remote/commit-once.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
 import { databaseTime } from '../schema/node-schema.ts'
-import {
-  type AuditRow,
-  exchangeAudit,
-  type UsageDay,
-  type UsageRow,
-  usage,
-  usageDays,
-} from '../schema/record-schema.ts'
+import { type AuditRow, exchangeAudit, type UsageRow, usage } from '../schema/record-schema.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from '../schema/schema.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
+import { usageSums } from './usage-sums.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken
 type QueuedRow = { row: Row; done: () => void; failed: (error: unknown) => void }
@@ -32,6 +25,8 @@ export type LedgerQueue = {
   appendAudit: (row: AuditRow) => Promise<void>
   appendUsage: (row: UsageRow) => Promise<void>
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
+  /** Runs `act`, one at a time, while no commit of queued rows is in progress. Rows that are queued meanwhile wait. */
+  hold: (act: () => Promise<void>) => Promise<void>
   /** Commits the queued rows and waits for the commit. */
   close: () => Promise<void>
 }
@@ -46,19 +41,32 @@ export function createLedgerQueue(
   const ledgers = createLedgers(isShared)
   const all = Object.values(ledgers)
   let isScheduled = false
+  let isHeld = false
   let holding = 0
   let flushing: Promise<void> = Promise.resolve()
 
   function schedule(): void {
-    if (isScheduled || holding >= commitsAtOnceMax) return
+    if (isScheduled || isHeld || holding >= commitsAtOnceMax) return
     isScheduled = true
     setImmediate(() => {
-      flushing = flush()
+      flushing = Promise.allSettled([flushing, flush()]).then(() => {})
     })
+  }
+
+  async function hold(act: () => Promise<void>): Promise<void> {
+    isHeld = true
+    try {
+      await flushing
+      await act()
+    } finally {
+      isHeld = false
+      if (all.some(({ waiting }) => waiting.length > 0)) schedule()
+    }
   }
 
   async function flush(): Promise<void> {
     isScheduled = false
+    if (isHeld) return
     const groups: Group[] = []
     for (const ledger of all) {
       if (ledger.waiting.length > 0) groups.push({ ledger, rows: ledger.waiting })
@@ -91,7 +99,9 @@ export function createLedgerQueue(
     appendAudit: (row) => append(ledgers.audit, row),
     appendUsage: (row) => append(ledgers.usage, row),
     appendUsedToken: (row) => append(ledgers.usedTokens, row),
+    hold,
     close: async () => {
+      isHeld = false
       await flush()
       await flushing
     },
@@ -122,7 +132,7 @@ function createLedgers(isShared: boolean) {
   return {
     audit: createLedger(insertion(exchangeAudit)),
     // The upstream has done its work.
-    usage: { ...createLedger(insertion(usage), (rows) => [totalsOf(rows as UsageRow[])]), isPatient: true },
+    usage: { ...createLedger(insertion(usage), (rows) => usageSums(rows as UsageRow[])), isPatient: true },
     usedTokens: isShared
       ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
       : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
@@ -159,43 +169,4 @@ function insertsOf(into: Insertion, rows: Row[]): BoundStatement[] {
   for (let start = 0; start < rows.length; start += rowsPerStatement)
     statements.push(insertOf(into, rows.slice(start, start + rowsPerStatement)))
   return statements
-}
-
-const dayMilliseconds = 24 * 60 * 60 * 1_000
-const dayColumns = Object.entries(getTableColumns(usageDays))
-const summed = dayColumns.map(([, { name }]) => name).filter((name) => name !== 'key_id' && name !== 'day')
-
-function totalsStatement(keys: number): string {
-  const tuple = `(${dayColumns.map(() => '?').join(',')})`
-  return `insert into ${getTableName(usageDays)} (${dayColumns.map(([, { name }]) => name).join(',')})
-    values ${new Array(keys).fill(tuple).join(',')}
-    on conflict (key_id, day) do update set ${summed.map((name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
-}
-
-const singleTotal = totalsStatement(1)
-
-/** Returns one statement that adds the rows of a commit to the daily totals of their keys. */
-function totalsOf(rows: UsageRow[]): BoundStatement {
-  const totals = new Map<string, UsageDay>()
-  for (const row of rows) {
-    const day = Math.floor(row.at / dayMilliseconds)
-    const name = `${row.keyId} ${day}`
-    const known = totals.get(name)
-    totals.set(name, {
-      keyId: row.keyId,
-      day,
-      requests: (known?.requests ?? 0) + 1,
-      promptTokens: sumOf(known?.promptTokens, row.promptTokens),
-      completionTokens: sumOf(known?.completionTokens, row.completionTokens),
-      totalTokens: sumOf(known?.totalTokens, row.totalTokens),
-      costNanodollars: sumOf(known?.costNanodollars, row.costNanodollars),
-    })
-  }
-  const args = [...totals.values()].flatMap((total) => dayColumns.map(([field]) => total[field as keyof UsageDay]))
-  return { sql: totals.size === 1 ? singleTotal : totalsStatement(totals.size), args }
-}
-
-/** Adds up to the largest safe integer, because libSQL cannot read larger ones. */
-function sumOf(known = 0, more: number | null): number {
-  return Math.min(known + (more ?? 0), Number.MAX_SAFE_INTEGER)
 }

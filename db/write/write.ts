@@ -19,6 +19,8 @@ export type Writer = {
   appendUsage: (row: UsageRow) => Promise<void>
   /** Queues one used subject token. It replaces an existing row. */
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
+  /** Runs `act`, one at a time, while no ledger rows are being committed. Rows that are queued meanwhile wait. */
+  holdLedger: (act: () => Promise<void>) => Promise<void>
   /**
    * Stops all writes, as after SQLITE_BUSY. Call it when a committed change cannot be loaded; the process should then
    * end.
@@ -91,6 +93,7 @@ export function createWriter(
     appendAudit: ledgers.appendAudit,
     appendUsage: ledgers.appendUsage,
     appendUsedToken: ledgers.appendUsedToken,
+    holdLedger: ledgers.hold,
     giveUp,
     isBroken,
     close: async () => {

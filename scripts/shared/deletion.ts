@@ -28,6 +28,10 @@ const previews: Partial<Record<OperationName, Preview>> = {
     const { id, name, state } = await callOperation(config, dependencies, 'policies.show', { policy, ...within })
     return { kind: 'policy', id, name, stops: enabledIn([{ name, state }]) }
   },
+  'budgets.delete': async (config, budget, within) => {
+    const { id, name } = await callOperation(config, dependencies, 'budgets.show', { budget, ...within })
+    return { kind: 'budget', id, name, stops: [] }
+  },
   'upstreams.remove': async (config, upstream) => {
     const { id, name } = await callOperation(config, dependencies, 'upstreams.show', { upstream })
     return { kind: 'upstream', id, name, stops: [] }

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { Field, Fields, Flag } from '../../src/admin/kinds/fields.ts'
 import { Fault } from '../../src/fault.ts'
+import { windowsFrom } from './budget-windows.ts'
 import type { Options } from './command-line.ts'
 import { readJsonFile, readTextFile } from './input-files.ts'
 import { durationSeconds, futureText, money, removable, wholeNumber } from './option-values.ts'
@@ -51,6 +52,7 @@ function sentBy(flag: Flag, options: Options): unknown {
   const given = flag.option.includes(' ') ? removable(value) : value
   if (flag.form === 'pairs' && Array.isArray(given))
     return Object.fromEntries(given.map((text) => pairOf(String(text), flag)))
+  if (flag.form === 'windows' && Array.isArray(given)) return windowsFrom(given.map(String))
   const read = flag.form && contents[flag.form]
   return read !== undefined && typeof given === 'string' ? read(given) : given
 }

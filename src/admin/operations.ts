@@ -6,6 +6,7 @@ import type { type } from '../values/shape.ts'
 import { archiveOperations } from './archives.ts'
 import { auditLogOperations } from './audit-log.ts'
 import { backupOperations } from './backup.ts'
+import { budgetOperations } from './budgets/budgets.ts'
 import { configOperations } from './config/config.ts'
 import { doctorOperations } from './doctor/doctor.ts'
 import { bundleSignerOperations } from './issuers/bundle-signers.ts'
@@ -36,6 +37,7 @@ export const operations = {
   ...bundleSignerOperations,
   ...importOperations,
   ...policyOperations,
+  ...budgetOperations,
   ...doctorOperations,
   ...archiveOperations,
   ...auditOperations,

@@ -15,6 +15,7 @@ import { insertSigningKey } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { isEntitled } from '../federation/policy-binding.ts'
 import { createUserRow } from '../keys/users.ts'
+import { isTimeZone } from '../spending/periods.ts'
 import { readMasterKey } from '../tokens/master-key.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
@@ -25,7 +26,7 @@ import { type ChangeContext, commit } from './operation/commit.ts'
 import type { Needs } from './operation/context.ts'
 import { isInitialized } from './operation/context.ts'
 import { operation } from './operation/operation.ts'
-import { findOrganization, organizationInput, timeOf } from './operation/references.ts'
+import { checkChanges, findOrganization, organizationInput, timeOf } from './operation/references.ts'
 
 const planShape = type.enumerated(...planNames)
 const recordingShape = type.enumerated(...claimRecordings)
@@ -37,7 +38,16 @@ const createInput = type({
   'plan?': planShape,
   'record_claims?': recordingShape,
 })
-const updateInput = type({ '+': 'reject', organization: referenceShape, record_claims: recordingShape })
+const zoneShape = type('string')
+  .narrow((name, context) => isTimeZone(name) || context.mustBe('the name of a time zone such as Europe/Berlin'))
+  .configure({ says: 'IANA name of a time zone', minLength: 1, maxLength: 64 })
+const updateInput = type({
+  '+': 'reject',
+  organization: referenceShape,
+  'record_claims?': recordingShape,
+  'time_zone?': zoneShape.or('null'),
+  'budget_headers?': 'boolean',
+})
 const planInput = type({ '+': 'reject', organization: referenceShape, plan: planShape })
 const nothingInput = type({ '+': 'reject' })
 const workspaceListInput = type({ '+': 'reject', ...organizationInput })
@@ -50,7 +60,7 @@ export const organizationOperations = {
     data: (await listOrganizations(orm)).map(showOrganization),
   })),
   'organizations.plan': operation(planInput, changePlan, { mutates: true }),
-  'organizations.update': operation(updateInput, changeRecording, { mutates: true }),
+  'organizations.update': operation(updateInput, changeSettings, { mutates: true }),
   'workspaces.create': operation(workspaceCreateInput, createWorkspace, { mutates: true }),
   'workspaces.list': operation(workspaceListInput, listOf),
 }
@@ -74,8 +84,14 @@ function changePlan(context: ChangeContext, { organization, plan }: typeof planI
   return change(context, organization, { plan })
 }
 
-function changeRecording(context: ChangeContext, { organization, record_claims }: typeof updateInput.infer) {
-  return change(context, organization, { recordClaims: record_claims })
+function changeSettings(context: ChangeContext, input: typeof updateInput.infer) {
+  checkChanges(input, ['organization'])
+  const { organization, record_claims: recordClaims, time_zone: timeZone, budget_headers: budgetHeaders } = input
+  return change(context, organization, {
+    ...(recordClaims === undefined ? {} : { recordClaims }),
+    ...(timeZone === undefined ? {} : { timeZone }),
+    ...(budgetHeaders === undefined ? {} : { budgetHeaders }),
+  })
 }
 
 async function change(context: ChangeContext, reference: string, fields: Partial<Organization>) {
@@ -154,7 +170,8 @@ function draftOrganization(
   fields: Pick<Organization, 'plan' | 'recordClaims'>,
   now: number,
 ): { organization: Organization; workspace: Workspace } {
-  const organization = { id: crypto.randomUUID(), name, ...fields, createdAt: now, updatedAt: now }
+  const rest = { timeZone: null, budgetHeaders: false, createdAt: now, updatedAt: now }
+  const organization = { id: crypto.randomUUID(), name, ...fields, ...rest }
   return { organization, workspace: draftWorkspace(organization.id, 'default', now) }
 }
 
@@ -169,6 +186,8 @@ function showOrganization(row: Readonly<Organization>) {
     plan: row.plan,
     workload_identity: isEntitled(row),
     record_claims: row.recordClaims,
+    time_zone: row.timeZone,
+    budget_headers: row.budgetHeaders,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }

@@ -82,7 +82,8 @@ function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, un
 export function errorReply(fault: Fault): Response {
   const status = statusOf(fault)
   const current = fault.current === undefined ? {} : { data: fault.current }
-  return refusal(fault, { error: { code: status, message: fault.message }, ...current })
+  const details = fault.metadata === undefined ? {} : { type: fault.reason, metadata: fault.metadata }
+  return refusal(fault, { error: { code: status, message: fault.message, ...details }, ...current })
 }
 
 const messagesErrorTypes: Partial<Record<number, string>> = {
@@ -102,7 +103,8 @@ export function messagesErrorReply(fault: Fault): Response {
 export function messagesErrorBody(fault: Fault): object {
   const status = statusOf(fault)
   const type = messagesErrorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
-  return { type: 'error', error: { type, code: status, message: fault.message } }
+  const details = fault.metadata === undefined ? {} : { metadata: fault.metadata }
+  return { type: 'error', error: { type, code: status, message: fault.message, ...details } }
 }
 
 function refusal(fault: Fault, body: object): Response {

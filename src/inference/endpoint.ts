@@ -3,11 +3,12 @@ import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
 import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { attributionOfRequest } from '../keys/attribution.ts'
-import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
+import { authenticateInference, type BearerContext, type Principal } from '../keys/bearer.ts'
 import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
+import { type Budgets, remainingHeaders } from '../spending/budgets.ts'
 import { inferencePaths, type Target } from '../values/inference-paths.ts'
-import { completeCall, readSentBody } from './call.ts'
+import { type Call, completeCall, readSentBody } from './call.ts'
 import { type FallbackContext, forwardToBest } from './fallback.ts'
 import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
@@ -24,6 +25,7 @@ export type InferenceContext = BearerContext &
   LedgerContext &
   WriteState & {
     registry: PresetRegistry & UpstreamRegistry
+    budgets: Budgets
     presets: Presets
     config: { bodyBytesMax: number; refusesSharedState: boolean }
     follow: { recent: () => Promise<void> | undefined }
@@ -54,11 +56,13 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
+  checkBudgets(principal, attribution, call, context)
   const groups = route(context.registry, call.models, principal.key.id)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution)
-  const pending = { request, info, entry, restoreIdleLimit, context }
-  const recheck = () => checkBudget(refresh(caller, context).key, context)
+  const moreHeaders = headersFor(principal, attribution, context)
+  const pending = { request, info, entry, restoreIdleLimit, context, moreHeaders }
+  const recheck = () => checkBudgets(refresh(caller, context), attribution, call, context)
   let forwarded: UpstreamResponse
   try {
     forwarded = await forwardToBest(request, call, groups, entry, context, recheck)
@@ -66,4 +70,24 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
     return settleFailure(error, pending)
   }
   return respond(forwarded, pending)
+}
+
+/** Of the key, and those that are objects. @throws Fault as `checkBudget` and `Budgets.check` */
+function checkBudgets(
+  { key, accessToken }: Principal,
+  attribution: string | null,
+  { models }: Call,
+  context: InferenceContext,
+): void {
+  checkBudget(key, context)
+  const { registry, budgets, now } = context
+  const asking = { policyId: accessToken?.policyId ?? null, attribution, models }
+  budgets.check(key, asking, (model) => registry.priceOf(model) !== undefined, now())
+}
+
+/** What remained when the request began, where the organization wants its callers to know. */
+function headersFor({ key, accessToken }: Principal, attribution: string | null, context: InferenceContext) {
+  const { registry, budgets, now } = context
+  if (registry.organizations.get(key.organizationId)?.budgetHeaders !== true) return {}
+  return remainingHeaders(budgets.remainingFor(key, { policyId: accessToken?.policyId ?? null, attribution }, now()))
 }

@@ -3,11 +3,12 @@
 import type { UsageRow } from '../../db/schema/record-schema.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { describeError, withoutKeysAndTokens, withoutSecrets } from '../fault.ts'
-import type { Principal } from '../keys/bearer.ts'
+import type { KeyRegistry, Principal } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'
 import type { Spending } from '../keys/spending.ts'
 import { modelCharactersMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
+import type { Budgets } from '../spending/budgets.ts'
 import { storableText } from '../values/bytes.ts'
 import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
@@ -23,8 +24,9 @@ export const nothingSeen: Inspection = { model: undefined, counts: undefined }
 export type LedgerContext = {
   writer: Pick<Writer, 'appendUsage'>
   spending: Spending
+  budgets: Pick<Budgets, 'add'>
   keyRates: KeyRates
-  registry: { readonly priceOf: PriceList }
+  registry: Pick<KeyRegistry, 'keys'> & { readonly priceOf: PriceList }
   now: () => number
   log: Log
 }
@@ -70,6 +72,7 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): 
   try {
     await writer.appendUsage(row)
     isCommitted = true
+    countForBudgets(entry, row)
   } catch (error) {
     log('error', 'usage_lost', { ...row, error: describeError(error) })
     throw error
@@ -77,6 +80,13 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): 
     spending.add(row.keyId, row.at, row.costNanodollars ?? 0, isCommitted)
     keyRates.use(row.keyId, row.totalTokens ?? 0, now())
   }
+}
+
+/** Budgets count what is in the ledger, and nothing else. */
+function countForBudgets({ context: { budgets, registry }, principal }: LedgerEntry, row: UsageRow): void {
+  const { policyId, attribution, model, at, totalTokens, costNanodollars } = row
+  const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
+  budgets.add(registry.keys.get(row.keyId) ?? principal.key, { policyId, attribution, model, at, amounts })
 }
 
 function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: RequestEnd): UsageRow {

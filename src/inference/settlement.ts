@@ -19,14 +19,18 @@ export type UnsettledRequest = {
   info: RequestInfo
   entry: LedgerEntry
   restoreIdleLimit: () => void
+  /** Headers of the response that are not the upstream's. */
+  moreHeaders: Readonly<Record<string, string>>
   context: Pick<AdmissionContext, 'registry' | 'now'>
 }
 
 /** The response to the client, whose end waits until its usage is committed. */
 export async function respond(forwarded: UpstreamResponse, pending: UnsettledRequest): Promise<Response> {
   const { info, entry } = pending
-  const { response, headers, abort, whenClientLeaves, upstream } = forwarded
+  const { response, abort, whenClientLeaves, upstream } = forwarded
   const { status } = response
+  const { headers } = forwarded
+  for (const [name, value] of Object.entries(pending.moreHeaders)) headers.set(name, value)
   if (status >= 400) logUpstreamRefusal(forwarded, pending)
   if (status === 401) {
     abort()

@@ -10,10 +10,12 @@ import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
+import type { Budgets } from '../spending/budgets.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { actorOf } from './actor.ts'
 import type { Key } from './api-key.ts'
-import { authenticate, authenticateManagement, type BearerContext } from './bearer.ts'
+import { attributionOfRequest } from './attribution.ts'
+import { authenticate, authenticateManagement, type BearerContext, type Principal } from './bearer.ts'
 import {
   createBody,
   docs,
@@ -46,7 +48,7 @@ type RunKeyOperation = Run<'keys.show', KeyReference, KeyWithUser> &
   Run<'keys.update', Fields & KeyReference & { if_match?: string }, KeyWithUser> &
   Run<'keys.delete', KeyReference, unknown>
 
-export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext>[] {
+export function createKeyEndpoints(run: RunKeyOperation): Endpoint<CurrentKeyContext>[] {
   return [
     documented({ ...docs.current, handle: showCurrent(run) }),
     documented({ ...docs.list, handle: list(run) }),
@@ -57,9 +59,22 @@ export function createKeyEndpoints(run: RunKeyOperation): Endpoint<BearerContext
   ]
 }
 
-function showCurrent(run: RunKeyOperation): Handle<BearerContext> {
+type CurrentKeyContext = BearerContext & { budgets: Pick<Budgets, 'remainingFor'> }
+
+/** What remains of the budgets of a caller. */
+function budgetsOf(principal: Principal, request: Request, { budgets, now }: CurrentKeyContext) {
+  const { key, accessToken } = principal
+  const asking = { policyId: accessToken?.policyId ?? null, attribution: attributionOfRequest(principal, request) }
+  return budgets.remainingFor(key, asking, now()).map(({ budget, per, unit, limit, spent, remaining, resetsAt }) => ({
+    ...{ name: budget.row.name, per, unit, limit, spent, remaining },
+    resets_at: resetsAt === Infinity ? null : new Date(resetsAt).toISOString(),
+  }))
+}
+
+function showCurrent(run: RunKeyOperation): Handle<CurrentKeyContext> {
   return async (request, context) => {
-    const { key } = await authenticate(request, context)
+    const principal = await authenticate(request, context)
+    const { key } = principal
     rejectQuery(request)
     const shown = await findKey(run, key, key.hash)
     const isManagement = key.kind !== 'inference'
@@ -71,6 +86,7 @@ function showCurrent(run: RunKeyOperation): Handle<BearerContext> {
       is_free_tier: false,
       allowed_data_regions: [],
       free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
+      budgets: budgetsOf(principal, request, context),
       rate_limit: { requests: -1, interval: '1m', note: 'Not in use; see requests_per_minute' },
     }
     return reply(200, { data })

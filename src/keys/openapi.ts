@@ -1,4 +1,6 @@
 // The table of the key endpoints: paths, who may call, what they take and return.
+
+import { budgetPeriods } from '../../db/schema/budget-schema.ts'
 import { fairBys, keyKinds, queueClasses } from '../../db/schema/value-names.ts'
 import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
@@ -71,6 +73,15 @@ const currentResponse = type({
   is_free_tier: 'boolean',
   allowed_data_regions: 'string[]',
   free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
+  budgets: type({
+    name: 'string',
+    per: type.enumerated(...budgetPeriods),
+    unit: "'usd' | 'tokens' | 'requests'",
+    limit: 'number',
+    spent: 'number',
+    remaining: 'number',
+    resets_at: 'string | null',
+  }).array(),
   rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
 }).configure({ title: 'CurrentKey' })
 /** Fields that the official client sends and this service does not use. */

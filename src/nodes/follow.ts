@@ -218,8 +218,9 @@ async function load(options: FollowOptions, since: number, onSigningKeys: Follow
 }
 
 async function loadAll({ registry, reload }: FollowOptions): Promise<void> {
-  const { onDeleted, onPolicyLoaded } = registry
-  Object.assign(registry, await reload(), { onDeleted, onPolicyLoaded })
+  const { onDeleted, onPolicyLoaded, onBudgetsChanged } = registry
+  Object.assign(registry, await reload(), { onDeleted, onPolicyLoaded, onBudgetsChanged })
+  for (const act of onBudgetsChanged) await act()
 }
 
 /** In the order of a start, whatever the order of the changes: a session is loaded with its key. */

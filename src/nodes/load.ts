@@ -1,7 +1,7 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
 import { damagedFile, damageOf } from '../../db/file/file-errors.ts'
-import { type Database, type OpenRefusal, openDatabase } from '../../db/file/open.ts'
+import { type Database, type OpenRefusal, type Orm, openDatabase } from '../../db/file/open.ts'
 import { firstRevision } from '../../db/remote/refresh.ts'
 import type { ServerOptions } from '../../db/remote/server-database.ts'
 import { listSpentDays } from '../../db/tables/usage.ts'
@@ -13,6 +13,8 @@ import { loadRegistry, type Registry } from '../registry/registry.ts'
 import { createDataFolder } from '../runtime/data-folder.ts'
 import { refuseClosedDatabase } from '../runtime/file-access.ts'
 import type { Config } from '../settings/config.ts'
+import { type Budgets, createBudgets } from '../spending/budgets.ts'
+import { createBudgetBuilder } from './budget-sums.ts'
 import { explainUnreachable } from './database-unreachable.ts'
 import { type Follow, type FollowOptions, followNobody, followOthers } from './follow.ts'
 import { connectTo } from './server-connection.ts'
@@ -74,7 +76,7 @@ export async function openOrRefuse(config: Config, create: boolean, rules: Serve
 }
 
 type LoadOptions = Pick<FollowOptions, 'monotonic' | 'onRefresh' | 'onReplaced'> & { now: () => number }
-type LoadedState = { registry: Registry; spending: Spending; follow: Follow; following?: NodeMemory }
+type LoadedState = { registry: Registry; spending: Spending; budgets: Budgets; follow: Follow; following?: NodeMemory }
 
 /**
  * Loads what requests look up. Opening detects damage only at the start of a file; damage further in appears here.
@@ -91,7 +93,8 @@ export async function loadOrRefuse(
     const reload = () => loadRegistry(orm, configured)
     if (shared !== undefined) return await loadShared({ shared, orm, reload }, loading)
     const registry = await reload()
-    return { registry, spending: createSpending(await listSpentDays(orm), loading.now()), follow: followNobody() }
+    const spending = createSpending(await listSpentDays(orm), loading.now())
+    return { registry, spending, budgets: await loadBudgets(orm, registry, loading), follow: followNobody() }
   } catch (cause) {
     await database.close().catch(() => {})
     const error = explainUnreachable(cause)
@@ -101,6 +104,13 @@ export async function loadOrRefuse(
       cause,
     })
   }
+}
+
+/** This process writes nothing before it has ended. */
+async function loadBudgets(orm: Orm, registry: Registry, { now }: Pick<LoadOptions, 'now'>): Promise<Budgets> {
+  const budgets = createBudgets()
+  await createBudgetBuilder({ orm, registry, budgets, now })((act) => act())
+  return budgets
 }
 
 /** What is read before memory is loaded is looked up again by the first refresh. */
@@ -113,6 +123,7 @@ async function loadShared(
     usageId: Number.MAX_SAFE_INTEGER,
   })
   const registry = await parts.reload()
+  const budgets = await loadBudgets(parts.orm, registry, { now })
   const { spending, usageId } = await loadSharedSpending(parts.orm, now())
   const start = { revision, usageId, installation }
   const { following, ...follow } = followOthers({
@@ -124,5 +135,5 @@ async function loadShared(
     onRefresh,
     onReplaced,
   })
-  return { registry, spending: addUncommitted(spending), follow, following }
+  return { registry, spending: addUncommitted(spending), budgets, follow, following }
 }

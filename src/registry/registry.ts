@@ -5,6 +5,7 @@ import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/file/open.ts'
 import { readByIds, readInParts } from '../../db/read/fitting.ts'
+import type { Budget } from '../../db/schema/budget-schema.ts'
 import { type BundleSigner, bundleSigners } from '../../db/schema/bundle-schema.ts'
 import { sessions } from '../../db/schema/record-schema.ts'
 import {
@@ -17,6 +18,7 @@ import {
   workspaces,
 } from '../../db/schema/schema.ts'
 import type { ChangeKind } from '../../db/tables/admin-changes.ts'
+import { listBudgets } from '../../db/tables/budgets.ts'
 import { listBundleSigners } from '../../db/tables/bundle-signers.ts'
 import { listConfigDocuments } from '../../db/tables/config-documents.ts'
 import { listPresets, readPresets } from '../../db/tables/presets.ts'
@@ -29,6 +31,9 @@ import { createTrustRows, loadIssuers, loadKeys, loadPolicies, type TrustRows } 
 
 export type Registry = TrustRows & {
   organizations: Map<string, Readonly<Organization>>
+  budgets: Map<string, Readonly<Budget>>
+  /** Called after a change of what budgets count: of a budget, the labels of a key, or a time zone. */
+  onBudgetsChanged: (() => Promise<void>)[]
   bundleSigners: Map<string, Readonly<BundleSigner>>
   upstreams: Map<string, Upstream>
   /** The upstreams in use, in the order in which they are tried. */
@@ -48,6 +53,8 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
   const registry: Registry = {
     ...createTrustRows(orm),
     organizations: new Map(),
+    budgets: new Map(),
+    onBudgetsChanged: [],
     bundleSigners: new Map(),
     upstreams: new Map(),
     upstreamsInOrder: [],
@@ -81,9 +88,25 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
       const read = (wanted: SQL) => orm.select().from(organizations).where(wanted)
       for await (const row of readWanted(orm, organizations, ids, read))
         registry.organizations.set(row.id, Object.freeze(row))
+      if (ids !== undefined) await budgetsChanged(registry)
     },
   },
-  key: { read: ({ keys }) => keys, load: loadKeys },
+  key: {
+    read: ({ keys }) => keys,
+    load: async (registry, orm, ids) => {
+      const labelsOf = () => JSON.stringify(ids?.map((id) => registry.keys.get(id)?.labels ?? null))
+      const before = labelsOf()
+      await loadKeys(registry, orm, ids)
+      if (ids !== undefined && labelsOf() !== before) await budgetsChanged(registry)
+    },
+  },
+  budget: {
+    read: ({ budgets }) => budgets,
+    load: async (registry, orm, ids) => {
+      for (const row of await listBudgets(orm, ids)) registry.budgets.set(row.id, Object.freeze(row))
+      if (ids !== undefined) await budgetsChanged(registry)
+    },
+  },
   issuer: { read: ({ issuers }) => issuers, load: loadIssuers },
   policy: { read: ({ policies }) => policies, load: loadPolicies },
   upstream: {
@@ -126,6 +149,11 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
   },
   // Archive runs record their own changes.
   archive: { read: () => new Map(), load: async () => {} },
+}
+
+/** The sums of budgets are built again from the totals, which takes time only where there are budgets. */
+async function budgetsChanged({ onBudgetsChanged }: Registry): Promise<void> {
+  for (const act of onBudgetsChanged) await act()
 }
 
 const rowsAtOnce = 500

@@ -37,6 +37,7 @@ import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
 import { createReadiness } from '../monitoring/readiness.ts'
+import { createBudgetBuilder } from '../nodes/budget-sums.ts'
 import type { Follow } from '../nodes/follow.ts'
 import { joinRates } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
@@ -122,7 +123,7 @@ export async function openContext(
     writeCheck.note(outcome.isCommitted)
     metrics.countCommit(outcome)
   }
-  const { registry, spending, follow, following } = await loadOrRefuse(database, config, {
+  const { registry, spending, budgets, follow, following } = await loadOrRefuse(database, config, {
     now,
     monotonic,
     onRefresh: metrics.countRefresh,
@@ -136,6 +137,8 @@ export async function openContext(
       const isWhole = writeCheck.isFailing() || (database.kind === 'file' && (await isShortOfSpace(database.path)))
       await writer.write([touchWriteProbe(orm, now(), { isWhole })])
     })
+  const buildBudgets = createBudgetBuilder({ orm, registry, budgets, now })
+  registry.onBudgetsChanged.push(() => buildBudgets(writer.holdLedger))
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const outbound = outboundFor(config, dependencies, registry)
   const issuerKeys = createIssuerKeys({
@@ -162,7 +165,7 @@ export async function openContext(
   const written = { database, orm, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
-  const kept = { spending, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
+  const kept = { spending, budgets, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   const watched = { metrics, isWritable, isWriteFailing: writeCheck.isFailing }
   return { ...stored, ...scheduled, ...watched, issuerKeys, outbound, random }

@@ -100,6 +100,8 @@ describe('what is created is printed whole:', () => {
         plan: 'enterprise',
         workload_identity: true,
         record_claims: 'selected',
+        time_zone: null,
+        budget_headers: false,
       },
       workspace: {
         id,
@@ -368,6 +370,8 @@ test('a parent in another organization is named within it', async () => {
     plan: 'business',
     workload_identity: true,
     record_claims: 'selected',
+    time_zone: null,
+    budget_headers: false,
   })
   expect(await json('organizations', 'plan', String(research.id), 'free')).toMatchObject({
     plan: 'free',

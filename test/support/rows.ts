@@ -69,6 +69,8 @@ export function organizationRows(name: string): OrganizationRows {
   const organization: Organization = {
     ...{ id: name, name, plan: 'enterprise', createdAt: 1, updatedAt: 1 },
     recordClaims: 'selected',
+    timeZone: null,
+    budgetHeaders: false,
   }
   const within = { organizationId: name }
   const workspace: Workspace = { id: `${name}-workspace`, ...within, name: 'default', createdAt: 1 }

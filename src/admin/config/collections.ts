@@ -2,6 +2,7 @@
 
 import type { Orm } from '../../../db/file/open.ts'
 import { updateApiKey } from '../../../db/tables/api-keys.ts'
+import { updateBudget } from '../../../db/tables/budgets.ts'
 import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { updatePolicy } from '../../../db/tables/policies.ts'
 import { updatePreset } from '../../../db/tables/presets.ts'
@@ -9,6 +10,7 @@ import { deletePrice, updateUpstream } from '../../../db/tables/upstreams.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import type { Entry, Kind } from '../kinds/kinds.ts'
 import type { Needs } from '../operation/context.ts'
+import { draftBudgetEntry, readBudgets } from './budget-entries.ts'
 import type { EntryOf } from './document.ts'
 import {
   type Draft,
@@ -64,5 +66,10 @@ export const collections: Readonly<Record<Kind, Collection>> = {
     read: readPrices,
     draft: (drafting, entry, saved) => draftPriceEntry(drafting, entry as EntryOf<'prices'>, saved),
     remove: (orm, id, now) => deletePrice(orm, id, now),
+  },
+  budgets: {
+    read: readBudgets,
+    draft: (drafting, entry, saved) => draftBudgetEntry(drafting, entry as EntryOf<'budgets'>, saved),
+    remove: (orm, id, now) => updateBudget(orm, id, deleted(now)),
   },
 }

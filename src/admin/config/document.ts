@@ -3,6 +3,7 @@
 import { presetBodyDepthMax } from '../../limits.ts'
 import { type Bounds, type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
+import { budgetFields } from '../kinds/budget.ts'
 import { given } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
 import { keyFields } from '../kinds/key.ts'
@@ -42,6 +43,9 @@ export const documentShape = type({
   'prices?': type({ '+': 'reject', ...given(priceFields, 'entry') })
     .array()
     .atMostLength(entriesMaxOf('prices')),
+  'budgets?': type({ '+': 'reject', ...given(budgetFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('budgets')),
 })
 export type ConfigDocument = typeof documentShape.infer
 export type EntryOf<Of extends Kind> = NonNullable<ConfigDocument[Of]>[number]

@@ -49,6 +49,8 @@ export type DraftState = {
   issuers: Map<string, Issuer>
   /** Ids of inference keys by name. */
   keyIds: Map<string, string>
+  /** Ids of policies by name. */
+  policyIds: Map<string, string>
   /** The keys that take whose usage a call is from a header, by id. */
   frontEnds: Map<string, Pick<ApiKey, 'name' | 'attributeFromHeader'>>
   workspaceIds: Map<string, string>
@@ -71,6 +73,7 @@ export async function createDraftState(context: DraftContext, organizationId: st
     owner: null,
     issuers: new Map(issuers.map((row) => [row.name, row])),
     keyIds: new Map(keys.map(({ name, id }) => [name, id])),
+    policyIds: new Map(oursIn(registry.policies.values(), organizationId).map(({ name, id }) => [name, id])),
     frontEnds: new Map(keys.flatMap((key) => (key.attributeFromHeader === null ? [] : [[key.id, key]]))),
     workspaceIds: new Map(workspaces.map(({ name, id }) => [name, id])),
     users: new Map(),
@@ -220,6 +223,7 @@ export function draftPolicyEntry(
     checkPolicyFields(row)
     rejectTargetWithHeader(drafting.frontEnds.get(keyId) ?? { name: wanted.key, attributeFromHeader: null })
   }
+  drafting.policyIds.set(row.name, row.id)
   const save = () => [before ? updatePolicy(orm, row.id, row) : insertPolicy(orm, row)]
   const was = saved && before ? namesakesOf(saved, before, wanted, row) : {}
   return { entry, was, id: row.id, save, policy: row }

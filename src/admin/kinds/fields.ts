@@ -13,7 +13,7 @@ export type Flag = {
   option: string
   says: string
   choices?: readonly string[]
-  form?: 'duration' | 'number' | 'money' | 'future' | 'json-file' | 'text-file' | 'yes-no' | 'pairs'
+  form?: 'duration' | 'number' | 'money' | 'future' | 'json-file' | 'text-file' | 'yes-no' | 'pairs' | 'windows'
   no?: string
 }
 

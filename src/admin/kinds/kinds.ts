@@ -2,6 +2,7 @@
 
 import type { ChangeKind } from '../../../db/tables/admin-changes.ts'
 import { inputEntriesMax, presetsMax } from '../../limits.ts'
+import { budgetFields } from './budget.ts'
 import type { Fields } from './fields.ts'
 import { issuerFields } from './issuer.ts'
 import { keyFields } from './key.ts'
@@ -59,6 +60,7 @@ export const kindRecords = {
     nameOf: ({ model }) => String(model),
     why: 'a policy does not name it',
   },
+  budgets: { one: 'budget', fields: budgetFields, nameOf: byName, why: 'a policy does not name it' },
 } as const satisfies Record<string, KindRecord>
 
 export type Kind = keyof typeof kindRecords

@@ -27,6 +27,7 @@ import type { RunInQueue } from '../../scheduling/queues.ts'
 import type { RunningWork } from '../../scheduling/running-work.ts'
 import type { Config, SettingTexts } from '../../settings/config.ts'
 import type { Reload, SettingsInEffect } from '../../settings/effective-settings.ts'
+import type { Budgets } from '../../spending/budgets.ts'
 import type { SigningKeys } from '../../tokens/signing-keys.ts'
 import type { Validity } from '../../values/certificates.ts'
 import type { ExchangeCounts } from './exchange-counts.ts'
@@ -47,6 +48,7 @@ export type AdminContext = {
   issuerKeys: IssuerKeys
   outbound: Outbound
   spending: Spending
+  budgets: Budgets
   presets: Presets
   lastUses: LastUses
   exchangeCounts: ExchangeCounts

@@ -28,6 +28,7 @@ const segments = {
   bundle_signer: segmentShape,
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
   session: uuidShape.configure({ says: 'Its id' }),
+  budget: segmentShape,
 }
 
 const sources: Partial<Record<string, string>> = { organization: 'the key', if_match: 'the header If-Match' }

@@ -16,6 +16,7 @@ import {
 } from '../operation/responses.ts'
 import { backtestResponse } from '../policies/backtest-response.ts'
 import type { AdminRoute } from './admin-route.ts'
+import { budgetRoutes } from './budget-routes.ts'
 import { bundleRoutes } from './bundle-routes.ts'
 import { reportRoutes } from './report-routes.ts'
 
@@ -174,6 +175,7 @@ export const routes: AdminRoute[] = [
     data: policyResponse,
     isBare: true,
   },
+  ...budgetRoutes,
   ...bundleRoutes,
   {
     method: 'POST',

@@ -94,6 +94,24 @@ const price = fc.record(
   },
   { requiredKeys: ['model', 'prompt', 'completion'] },
 )
+const windows = fc.constantFrom(
+  [{ per: 'day', usd: 1 }],
+  [
+    { per: 'month', usd: 20 },
+    { per: 'day', requests: 5, tokens: 7 },
+  ],
+)
+const budget = fc.record(
+  {
+    name,
+    windows,
+    enabled: fc.boolean(),
+    each: textOrNull('key', 'label:team'),
+    applies_to: fc.constantFrom(null, {}, { keys: ['two', 'one'] }, { labels: { team: 'a' }, models: ['b', 'a'] }),
+    mode: fc.constantFrom('block', 'warn'),
+  },
+  { requiredKeys: ['name', 'windows'] },
+)
 const unique = <Entry>(entry: fc.Arbitrary<Entry>, nameOf: (entry: Entry) => string) =>
   fc.uniqueArray(entry, { selector: nameOf, maxLength: 3 })
 const document = fc.record(
@@ -113,6 +131,7 @@ const document = fc.record(
     ]),
     upstreams: unique(upstream, (each) => each.name),
     prices: unique(price, (each) => each.model),
+    budgets: unique(budget, (each) => each.name),
   },
   { requiredKeys: ['latchkey', 'owner', 'issuers', 'keys'] },
 )

@@ -155,7 +155,34 @@ function credentials({ credential, credential_exchange: exchanged }: Readonly<Re
   return ['--credential', `exchange:${token_file}`, ...more]
 }
 
-export const walks: readonly Walk[] = [policies, keys, ...issuers, ...upstreams]
+const budgets: Walk = {
+  kind: 'budgets',
+  create: 'create',
+  path: '/budgets',
+  samples: {
+    enabled: [true, false],
+    applies_to: [
+      { keys: ['spare', 'target'], models: ['meta/*'] },
+      { workspaces: ['staging'], labels: { team: 'red' }, policies: ['policy'] },
+    ],
+    each: ['label:team', 'key'],
+    windows: [
+      [
+        { per: 'day', usd: 2.5, requests: 100 },
+        { per: 'month', usd: 20 },
+      ],
+      [
+        { per: 'day', tokens: 5 },
+        { per: 'month', usd: 1 },
+      ],
+    ],
+    overrides: [{ red: [{ per: 'day', usd: 5 }] }, { blue: [{ per: 'month', usd: 5 }] }],
+    mode: ['warn', 'block'],
+    unpriced: ['refuse', 'count'],
+  },
+}
+
+export const walks: readonly Walk[] = [policies, keys, ...issuers, ...upstreams, budgets]
 
 function hashOf(name: string): string {
   return createHash('sha256').update(name).digest('hex')
@@ -189,6 +216,13 @@ function argumentOf(field: Field | undefined, name: string, value: unknown): str
   if (form === 'text-file') return [long, fileWith(name, String(value))]
   if (form === 'json-file') return [long, fileWith(name, JSON.stringify(value))]
   if (form === 'yes-no') return [long, value === true ? 'yes' : 'no']
+  if (form === 'windows')
+    return [
+      long,
+      ...(value as { per: string }[]).map(
+        ({ per, ...amounts }) => `${per}=${Object.entries(amounts).map(([unit, amount]) => `${amount}${unit}`)}`,
+      ),
+    ]
   if (form === 'pairs') return [long, ...Object.entries(value as object).map((pair) => pair.join('='))]
   if (form === 'duration') return [long, `${value}s`]
   if (Array.isArray(value)) return [long, ...value.map((each) => (typeof each === 'object' ? each.rule : String(each)))]

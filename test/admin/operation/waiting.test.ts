@@ -51,6 +51,8 @@ const others: OperationName[] = [
   'upstreams.show',
   'upstreams.check',
   'prices.list',
+  'budgets.list',
+  'budgets.show',
   'presets.list',
   'presets.show',
   'presets.versions',
@@ -66,6 +68,7 @@ const url = 'https://idp.example.com'
 const policy = { issuer: 'idp', key: 'target', audience: 'a', subject: 's' }
 const upstream = { base_url: 'http://127.0.0.1:1/v1' }
 const price = { prompt: 1, completion: 1 }
+const budget = { windows: [{ per: 'month', usd: 1_000 }] }
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
 const save = (preset: string) => ({ preset, dialect: 'chat', body })
 const file = (slug: string, model: string) => ({
@@ -100,6 +103,7 @@ const there: [name: OperationName, input: object][] = [
   ['policies.pause', { policy: 'for resume' }],
   ...['for update', 'for remove'].map((name): (typeof there)[number] => ['upstreams.add', { ...upstream, name }]),
   ['prices.set', { prices: [{ ...price, model: 'for-remove' }] }],
+  ...['for update', 'for delete'].map((name): (typeof there)[number] => ['budgets.create', { ...budget, name }]),
   ...['for-version', 'for-import', 'for-update', 'for-archive', 'for-restore'].map((preset): (typeof there)[number] => [
     'presets.save',
     save(preset),
@@ -137,6 +141,10 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['upstreams.remove', { upstream: 'for remove' }],
   ['prices.set', { prices: [{ ...price, model: 'new' }] }],
   ['prices.remove', { model: 'for-remove' }],
+  ['budgets.create', { ...budget, name: 'new' }],
+  ['budgets.update', { budget: 'for update', mode: 'warn' }],
+  ['budgets.top_up', { budget: 'for update', usd: 1, until: '2099-01-01', because: 'a test' }],
+  ['budgets.delete', { budget: 'for delete' }],
   ['presets.save', { ...save('new'), organization: 'for save' }, ' of a new one, with a user who makes it'],
   ['presets.save', save('for-version'), ' of one that is there'],
   ['presets.import', { ...file('new', 'm'), organization: 'for import' }, ' of a new one, with a user who makes it'],

@@ -67,8 +67,8 @@ test('ledger rows of one turn of the event loop share one commit', async () => {
   ]
   expect(watched.batches).toEqual([])
   await Promise.all(rows)
-  // The exchanges, the usage, and what it adds to the totals of the day.
-  expect(watched.batches).toEqual([3])
+  // The exchanges, the usage, and what it adds to the totals of the day and of the hour.
+  expect(watched.batches).toEqual([4])
   expect(idsInFile('exchange_audit')).toEqual(['a', 'b', 'c'])
   expect(idsInFile('usage')).toEqual(['d', 'e'])
 })

@@ -1,0 +1,78 @@
+// Budgets, and the totals by hour that they are read from.
+import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm'
+import type { Orm } from '../file/open.ts'
+import { nextSlice } from '../read/pace.ts'
+import { type Budget, budgets } from '../schema/budget-schema.ts'
+import { usage } from '../schema/record-schema.ts'
+import type { Statement } from '../write/rows.ts'
+
+export function insertBudget(orm: Orm, row: Budget): Statement {
+  return orm.insert(budgets).values(row)
+}
+
+/** Leaves out the id and the organization, which never change. */
+export function updateBudget(
+  orm: Orm,
+  id: string,
+  { id: _id, organizationId: _organizationId, ...change }: Partial<Budget>,
+): Statement {
+  return orm.update(budgets).set(change).where(eq(budgets.id, id))
+}
+
+/** Lists the budgets with these ids, deleted ones among them, or all that are not deleted. */
+export function listBudgets(orm: Orm, ids?: readonly string[]): Promise<Budget[]> {
+  return orm
+    .select()
+    .from(budgets)
+    .where(ids === undefined ? isNull(budgets.deletedAt) : inArray(budgets.id, [...ids]))
+    .orderBy(asc(budgets.createdAt), asc(budgets.id))
+}
+
+/** What was used in an hour; the hour in hours since 1970. */
+export type HourTotals = [
+  ...[hour: number, keyId: string, policyId: string, attribution: string, model: string],
+  ...[requests: number, tokens: number, nanodollars: number],
+]
+/** `usageId`: the newest row of the ledger that the totals include. */
+export type HoursSlice = { totals: HourTotals[]; usageId: number }
+
+const hoursAtOnce = 2_000
+
+/** Reads the totals since an hour in their order, many at a time. The last slice has fewer than the others, and can be empty. */
+export async function* readHours(orm: Orm, since: number): AsyncGenerator<HoursSlice> {
+  let after: SQL = sql`hour >= ${since}`
+  for (;;) {
+    await nextSlice()
+    const [slice] = await orm.all<{ totals: string; usageId: number | null }>(sql`
+      select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, total_tokens,
+        cost_nanodollars)) as totals, (select max(id) from usage) as "usageId"
+      from (select * from usage_hours where ${after} order by hour, key_id, policy_id, attribution, model limit ${hoursAtOnce})`)
+    const totals = JSON.parse(slice?.totals ?? '[]') as HourTotals[]
+    yield { totals, usageId: slice?.usageId ?? 0 }
+    const last = totals.at(-1)
+    if (last === undefined || totals.length < hoursAtOnce) return
+    const names = sql.join(
+      last.slice(0, 5).map((value) => sql`${value}`),
+      sql`, `,
+    )
+    after = sql`(hour, key_id, policy_id, attribution, model) > (${names})`
+  }
+}
+
+const ledgerRowsAtOnce = 5_000
+
+/** Reads the rows of the ledger after one, up to another, oldest first. */
+export async function* readLedgerAfter(orm: Orm, after: number, upto: number) {
+  const { id, at, keyId, policyId, attribution, model, totalTokens: tokens, costNanodollars: nanodollars } = usage
+  for (let last = after; ; ) {
+    const rows = await orm
+      .select({ id, at, keyId, policyId, attribution, model, tokens, nanodollars })
+      .from(usage)
+      .where(and(gt(id, last), lte(id, upto)))
+      .orderBy(asc(id))
+      .limit(ledgerRowsAtOnce)
+    yield rows
+    if (rows.length < ledgerRowsAtOnce) return
+    last = rows.at(-1)?.id ?? last
+  }
+}

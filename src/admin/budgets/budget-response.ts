@@ -1,0 +1,78 @@
+// What operations return of a budget: its row, and what was spent of it.
+import type { Budget as BudgetRow } from '../../../db/schema/budget-schema.ts'
+import type { RemainingAmount } from '../../spending/budgets.ts'
+import { type } from '../../values/shape.ts'
+import { budgetFields } from '../kinds/budget.ts'
+import { responseOf, showFields } from '../kinds/fields.ts'
+import type { Needs } from '../operation/context.ts'
+import { timeOf } from '../operation/references.ts'
+import { mapScope, type ScopeNames } from './scope.ts'
+
+const spentShape = type({
+  per: 'string',
+  unit: "'usd' | 'tokens' | 'requests'",
+  limit: 'number',
+  spent: 'number',
+  remaining: 'number',
+  resets_at: 'string | null',
+})
+const valueShape = type({ value: 'string', spent: spentShape.array() })
+/** `spent` of a budget without `each`, or else `values`, with those that run out next first. */
+export const budgetResponse = type({
+  ...responseOf(budgetFields),
+  'spent?': spentShape.array(),
+  'values?': valueShape.array(),
+  'value_count?': 'number.integer',
+  'warnings?': 'string[]',
+}).configure({ title: 'Budget' })
+
+export type ShowContext = Needs<'registry' | 'budgets' | 'now'>
+
+export function showBudget(
+  { registry }: ShowContext,
+  row: Readonly<BudgetRow>,
+  workspaceName: ScopeNames['workspaces'],
+) {
+  const applies_to = mapScope(row.appliesTo, {
+    workspaces: workspaceName,
+    keys: (id) => registry.keys.get(id)?.name ?? id,
+    policies: (id) => registry.policies.get(id)?.name ?? id,
+  })
+  const topUps = (row.topUps ?? []).map(({ until, at, ...rest }) => ({ ...rest, until: timeOf(until), at: timeOf(at) }))
+  return showFields(budgetFields, row, { applies_to, top_ups: topUps }) as Omit<
+    typeof budgetResponse.infer,
+    'spent' | 'values' | 'value_count' | 'warnings'
+  >
+}
+
+/** What was spent of a budget. Those of a budget that is not in force are unknown. */
+export function showSpent({ budgets, now }: ShowContext, row: Readonly<BudgetRow>, valuesMax: number) {
+  const budget = budgets.all().find((each) => each.row.id === row.id)
+  if (budget === undefined) return {}
+  const at = now()
+  if (row.each === null) return { spent: budgets.spentOf(budget, '', at).map(showRemaining) }
+  const counters = [...budgets.sums().countersOf(budget)]
+  const values = counters
+    .map((value) => ({ value, spent: budgets.spentOf(budget, value, at) }))
+    .filter(({ spent }) => spent.some((each) => each.spent > 0))
+    .map((each) => ({ ...each, share: shareOf(each.spent) }))
+    .toSorted((one, other) => other.share - one.share || (one.value < other.value ? -1 : 1))
+  const shown = values.slice(0, valuesMax).map(({ value, spent }) => ({ value, spent: spent.map(showRemaining) }))
+  return { values: shown, value_count: values.length }
+}
+
+/** How much of the window that runs out first is spent. */
+function shareOf(spent: readonly RemainingAmount[]): number {
+  return Math.max(...spent.map((each) => (each.limit === 0 ? 1 : each.spent / each.limit)))
+}
+
+export function showRemaining({
+  per,
+  unit,
+  limit,
+  spent,
+  remaining,
+  resetsAt,
+}: RemainingAmount): typeof spentShape.infer {
+  return { per, unit, limit, spent, remaining, resets_at: timeOf(resetsAt === Infinity ? null : resetsAt) }
+}

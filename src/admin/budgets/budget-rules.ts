@@ -1,0 +1,75 @@
+// What a budget must satisfy beside the shapes of its fields.
+import type { Budget } from '../../../db/schema/budget-schema.ts'
+import { Fault } from '../../fault.ts'
+import type { Registry } from '../../registry/registry.ts'
+import { policiesNaming } from '../../registry/trust-rows.ts'
+import { compileBudget } from '../../spending/budget.ts'
+
+const budgetsOfKeyMax = 50
+
+/** @throws Fault `invalid` for a budget that cannot work as it says */
+export function checkBudget(registry: Registry, row: Budget): void {
+  const { each, overrides, windows } = row
+  if (overrides !== null && each === null)
+    throw new Fault('invalid', 'overrides are for single values of each: set each, or remove overrides')
+  const periods = windows.map(({ per }) => per)
+  for (const [value, own] of Object.entries(overrides ?? {}))
+    for (const { per } of own)
+      if (!periods.includes(per))
+        throw new Fault(
+          'invalid',
+          `The override for ${JSON.stringify(value)} has a ${per}, which windows lack: add it to windows`,
+        )
+  rejectUnknowable(registry, row)
+  rejectCrowd(registry, row)
+}
+
+/** A key that no policy targets has calls without a policy, and without an attribution unless a header says it. */
+function rejectUnknowable(registry: Registry, { each, appliesTo }: Budget): void {
+  if ((each !== 'policy' && each !== 'attribution') || appliesTo?.keys === undefined) return
+  for (const id of appliesTo.keys) {
+    const key = registry.keys.get(id)
+    if (key === undefined || (each === 'attribution' && key.attributeFromHeader !== null)) continue
+    if (!policiesNaming(registry, 'keyId', new Set([id])).next().done) continue
+    throw new Fault(
+      'invalid',
+      `No policy targets the key ${JSON.stringify(key.name)}, so its calls have no ${each}: use each key, or leave the key out`,
+    )
+  }
+}
+
+/** Every budget of a key costs each of its requests time. */
+function rejectCrowd({ budgets, keys }: Registry, row: Budget): void {
+  const others = [...budgets.values()].filter(
+    ({ id, organizationId, deletedAt, enabled }) =>
+      id !== row.id && organizationId === row.organizationId && deletedAt === null && enabled,
+  )
+  if (!row.enabled || others.length < budgetsOfKeyMax) return
+  const compiled = [row, ...others].map((each) => compileBudget(each, null))
+  for (const key of keys.values()) {
+    if (!compiled[0]?.appliesToKey(key)) continue
+    const count = compiled.filter((budget) => budget.appliesToKey(key)).length
+    if (count > budgetsOfKeyMax)
+      throw new Fault(
+        'invalid',
+        `The key ${JSON.stringify(key.name)} would have ${count} budgets; a key has at most ${budgetsOfKeyMax}: narrow applies_to, or delete budgets`,
+      )
+  }
+}
+
+const daysOf = { hour: 1 / 24, day: 1, week: 7, month: 31, lifetime: Number.POSITIVE_INFINITY } as const
+
+/** Windows that can never be reached, since a longer one allows less. */
+export function findContradictions({ windows }: Pick<Budget, 'windows'>): string[] {
+  return windows.flatMap((short) =>
+    windows.flatMap((long) =>
+      daysOf[short.per] >= daysOf[long.per]
+        ? []
+        : (['usd', 'tokens', 'requests'] as const).flatMap((unit) =>
+            (short[unit] ?? 0) > (long[unit] ?? Number.POSITIVE_INFINITY)
+              ? [`The ${short.per} allows more ${unit} than the ${long.per}, so it is never reached`]
+              : [],
+          ),
+    ),
+  )
+}

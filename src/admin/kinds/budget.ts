@@ -1,0 +1,115 @@
+// The fields of a budget, in the order in which documents, responses and commands have them. What is particular to budgets lies in
+// admin/budgets.
+
+import { type Budget, budgetModes, unpricedRules } from '../../../db/schema/budget-schema.ts'
+import { type } from '../../values/shape.ts'
+import { nameShape } from '../../values/shapes.ts'
+import { eachShape, overridesShape, scopeShape, shownTopUp, shownWindow, windowsShape } from './budget-shapes.ts'
+import { type Fields, storedTime } from './fields.ts'
+
+const time = type('string').configure({ format: 'date-time' })
+
+export const budgetFields = {
+  id: { column: 'id', shown: 'string', line: 'id' },
+  name: {
+    shape: nameShape,
+    required: true,
+    column: 'name',
+    shown: 'string',
+    line: 'name',
+    flag: { option: '--name <name>', says: 'name of the budget' },
+  },
+  organization_id: { column: 'organizationId', shown: 'string' },
+  enabled: {
+    shape: type('boolean'),
+    create: false,
+    default: true,
+    column: 'enabled',
+    shown: 'boolean',
+    line: 'enabled',
+  },
+  applies_to: {
+    shape: scopeShape.or('null'),
+    isResolved: true,
+    column: 'appliesTo',
+    normal: withoutEmpty,
+    shown: 'object | null',
+    flag: {
+      option: '--applies-to <file>',
+      says: 'JSON file with the workspaces, keys, labels, policies and models that it is for (default: everything)',
+      form: 'json-file',
+      no: 'apply to everything',
+    },
+  },
+  each: {
+    shape: eachShape.or('null'),
+    column: 'each',
+    shown: 'string | null',
+    line: 'each?',
+    flag: {
+      option: '--each <what>',
+      says: 'one for each key, policy, attribution or label:NAME (default: one for all)',
+      no: 'one for all',
+    },
+  },
+  windows: {
+    shape: windowsShape,
+    required: true,
+    column: 'windows',
+    normal: sortedByPeriod,
+    shown: shownWindow.array(),
+    flag: {
+      option: '--windows <amounts...>',
+      says: 'what may be used in an hour, day, week, month or lifetime, such as month=20usd or day=5usd,1000requests',
+      form: 'windows',
+    },
+  },
+  overrides: {
+    shape: overridesShape.or('null'),
+    column: 'overrides',
+    normal: withoutEmpty,
+    shown: type({ '[string]': shownWindow.array() }).or('null'),
+    flag: {
+      option: '--overrides <file>',
+      says: 'JSON file with other windows for single values of --each',
+      form: 'json-file',
+      no: 'remove the other windows',
+    },
+  },
+  top_ups: { shown: shownTopUp.array() },
+  mode: {
+    shape: type.enumerated(...budgetModes),
+    default: 'block',
+    column: 'mode',
+    shown: type.enumerated(...budgetModes),
+    line: 'mode',
+    flag: {
+      option: '--mode <mode>',
+      says: 'block refuses requests when it is spent, warn only counts (default: block)',
+      choices: budgetModes,
+    },
+  },
+  unpriced: {
+    shape: type.enumerated(...unpricedRules),
+    default: 'count',
+    column: 'unpriced',
+    shown: type.enumerated(...unpricedRules),
+    line: 'unpriced models',
+    flag: {
+      option: '--unpriced <rule>',
+      says: 'count requests to models without a price as free, or refuse them (default: count)',
+      choices: unpricedRules,
+    },
+  },
+  managed_by: { column: 'managedBy', shown: 'string | null' },
+  created_at: { column: 'createdAt', stored: storedTime, shown: time },
+  updated_at: { column: 'updatedAt', stored: storedTime, shown: time },
+} as const satisfies Fields<Budget>
+
+function withoutEmpty(value: unknown): unknown {
+  return Object.keys(value as object).length === 0 ? null : value
+}
+
+function sortedByPeriod(value: unknown): unknown {
+  return (value as Budget['windows']).toSorted((one, other) => (one.per < other.per ? -1 : 1))
+}

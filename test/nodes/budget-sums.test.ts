@@ -1,0 +1,156 @@
+// The sums of budgets equal the ledger, whatever is committed while they are built, and whichever times requests have.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Budget as BudgetRow } from '../../db/schema/budget-schema.ts'
+import type { UsageRow } from '../../db/schema/record-schema.ts'
+import { insertApiKey } from '../../db/tables/api-keys.ts'
+import { insertBudget } from '../../db/tables/budgets.ts'
+import { createWriter, type Writer } from '../../db/write/write.ts'
+import { createBudgetBuilder } from '../../src/nodes/budget-sums.ts'
+import { loadRegistry, type Registry } from '../../src/registry/registry.ts'
+import { type Budgets, createBudgets } from '../../src/spending/budgets.ts'
+import {
+  createDatabase,
+  insertOrganizationRows,
+  organizationRows,
+  type TestDatabase,
+  usageRow,
+} from '../support/rows.ts'
+
+const now = Date.UTC(2026, 10, 26, 12)
+const hour = 3_600_000
+const rows = organizationRows('own')
+let own: TestDatabase
+let writer: Writer
+let registry: Registry
+
+const budgetOf = (name: string, more: Partial<BudgetRow>): BudgetRow => ({
+  ...{
+    id: name,
+    organizationId: 'own',
+    name,
+    enabled: true,
+    appliesTo: null,
+    each: null,
+    overrides: null,
+    topUps: null,
+  },
+  ...{
+    windows: [
+      { per: 'month', usd: 1 },
+      { per: 'hour', requests: 1 },
+      { per: 'lifetime', tokens: 1 },
+    ],
+    mode: 'block',
+  },
+  ...{ unpriced: 'count', createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null, ...more },
+})
+const deletedKey = { ...rows.key, id: 'own-deleted', name: 'deleted', hash: 'd'.padEnd(64, '0'), deletedAt: 2 }
+
+beforeAll(async () => {
+  own = await createDatabase()
+  const { orm } = own.database
+  writer = createWriter(own.database, () => {}, undefined, own.following)
+  await writer.write([...insertOrganizationRows(own.database, rows), insertApiKey(orm, deletedKey)])
+  await writer.write([
+    insertBudget(orm, budgetOf('all', {})),
+    insertBudget(orm, budgetOf('attributions', { each: 'attribution', appliesTo: { models: ['a*'] } })),
+    insertBudget(orm, budgetOf('policies', { each: 'policy', appliesTo: { policies: ['own-policy'] } })),
+  ])
+  registry = await loadRegistry(orm)
+})
+afterAll(async () => {
+  await writer.close()
+  await own.close()
+})
+
+/** What each counter should have, from the rows of the ledger. */
+async function ledgerSums(budget: string): Promise<Record<string, number[]>> {
+  const filters = { all: 'true', attributions: "model like 'a%'", policies: "policy_id = 'own-policy'" } as const
+  const counters = { all: "''", attributions: "coalesce(attribution, '')", policies: 'policy_id' } as const
+  const name = budget as keyof typeof filters
+  const { rows: found } = await own.database.client.execute(`
+    select ${counters[name]} as counter, total(cost_nanodollars) filter (where at >= ${Date.UTC(2026, 10)} and at < ${Date.UTC(2026, 11)}) as month,
+      count(*) filter (where at / ${hour} = ${now / hour}) as hour, total(total_tokens) as lifetime
+    from usage where ${filters[name]} group by 1`)
+  return Object.fromEntries(
+    found.map((row) => [String(row.counter), [Number(row.month), Number(row.hour), Number(row.lifetime)]]),
+  )
+}
+
+function countedSums(budgets: Budgets, name: string): Record<string, number[]> {
+  const budget = budgets.all().find(({ row }) => row.id === name)
+  if (budget === undefined) return {}
+  const sums = budgets.sums()
+  return Object.fromEntries(
+    [...sums.countersOf(budget)].map((counter) => {
+      const used = (window: number) => sums.usedOf(budget, counter, window, now)
+      return [counter, [used(0).nanodollars, used(1).requests, used(2).tokens]]
+    }),
+  )
+}
+
+const request = fc.record({
+  // Before this month, in it, in this hour, and later than now.
+  at: fc.constantFrom(now - 60 * 24 * hour, now - 20 * hour, now, now + 1, now + 3 * hour),
+  keyId: fc.constantFrom('own-key', 'own-deleted'),
+  policyId: fc.constantFrom('own-policy', null),
+  attribution: fc.constantFrom('one', 'zwei ö\n', '', null),
+  model: fc.constantFrom('a1', 'b1', null),
+  totalTokens: fc.constantFrom(3, null),
+  costNanodollars: fc.constantFrom(7, null),
+})
+type Step = { kind: 'build' | 'turn' | 'request' } & Partial<UsageRow>
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: request.map((each) => ({ kind: 'request' as const, ...each })) },
+  { weight: 2, arbitrary: fc.constant({ kind: 'build' as const }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'turn' as const }) },
+)
+
+/** Runs the steps as a server does: a row counts once it is committed. */
+async function run(steps: Step[], add: (budgets: Budgets, row: UsageRow) => void): Promise<Budgets> {
+  const budgets = createBudgets()
+  const build = createBudgetBuilder({ orm: own.database.orm, registry, budgets, now: () => now })
+  await build((act) => act())
+  const running: Promise<void>[] = []
+  for (const { kind, ...fields } of steps)
+    if (kind === 'build') running.push(build(writer.holdLedger))
+    else if (kind === 'turn') await new Promise((resolve) => setTimeout(resolve))
+    else {
+      const row: UsageRow = { ...usageRow(crypto.randomUUID(), rows), ...fields }
+      running.push(writer.appendUsage(row).then(() => add(budgets, row)))
+    }
+  await Promise.all(running)
+  return budgets
+}
+
+function addRow(
+  budgets: Budgets,
+  { keyId, policyId, attribution, model, at, totalTokens, costNanodollars }: UsageRow,
+): void {
+  const key = keyId === deletedKey.id ? deletedKey : rows.key
+  const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
+  budgets.add(key, { policyId, attribution: attribution || null, model, at, amounts })
+}
+
+test('each row counts once in every budget, also when sums are built in between', async () => {
+  const steps = fc.array(step, { minLength: 5, maxLength: 40 })
+  await fc.assert(
+    fc.asyncProperty(steps, async (given) => {
+      const budgets = await run(given, addRow)
+      for (const name of ['all', 'attributions', 'policies'])
+        expect([name, countedSums(budgets, name)]).toEqual([name, await ledgerSums(name)])
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('a row that is not added, or added twice, is found', async () => {
+  const steps: Step[] = [{ kind: 'request', at: now, costNanodollars: 7 }]
+  for (const times of [0, 2]) {
+    const budgets = await run(steps, (sums, row) => {
+      for (let time = 0; time < times; time++) addRow(sums, row)
+    })
+    expect(countedSums(budgets, 'all')).not.toEqual(await ledgerSums('all'))
+  }
+})
