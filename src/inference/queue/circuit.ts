@@ -69,6 +69,8 @@ export function createCircuits<Server extends object>(random: () => number): Cir
     },
     noteLimited: (server, model, retryAfterMilliseconds, now) => {
       const { limited } = stateOf(server)
+      if (limited.size >= limitedModelsMax)
+        for (const [each, { until }] of limited) if (until <= now) limited.delete(each)
       if (retryAfterMilliseconds <= 0 || limited.size >= limitedModelsMax) return
       limited.set(model, { model, since: now, until: now + Math.min(restMillisecondsMax, retryAfterMilliseconds) })
     },

@@ -127,20 +127,20 @@ function wait(state: State, ticket: Ticket, asked: PlaceRequest): Promise<Place>
   return promise
 }
 
-function placeOf(
-  { queue, drainRates }: State,
-  ticket: Ticket,
-  server: string,
-  asked: PlaceRequest,
-  hasWaited: boolean,
-): Place {
+function placeOf(state: State, ticket: Ticket, server: string, asked: PlaceRequest, hasWaited: boolean): Place {
+  const { queue, drainRates, registry } = state
   const upstream = asked.upstreams.find(({ id }) => id === server)
   if (upstream === undefined) throw new Error(`There is no upstream ${server}`)
+  let hasEnded = false
   return {
     upstream,
     hasWaited,
     end: (tokens) => {
-      if (queue.at(server).waiting > 0) drainRates.note(server)
+      if (hasEnded) return
+      hasEnded = true
+      const isFull = queue.at(server).running >= limitOf(state, registry.upstreams.get(server))
+      if (isFull) drainRates.note(server)
+      else drainRates.forget(server)
       queue.end(ticket, tokens)
     },
   }

@@ -24,31 +24,35 @@ export type Ticket = {
 }
 
 /** The requests of a counter that wait, oldest first. `start` is the virtual time at which the next one starts. */
-type Flow = { start: number; readonly weight: number; readonly class: QueueClass; readonly tickets: Set<Ticket> }
+type Flow = { start: number; weight: number; class: QueueClass; readonly tickets: Set<Ticket> }
 
-/** A server is busy from the moment when a request waits for it until none does. `virtualTime` and `flows` last as long. */
+/** A server is busy from the moment when a request waits for it until none does. `virtualTime`, `flows` and `finishes` last as long. */
 export type ServerQueue = {
   running: number
   waiting: number
   virtualTime: number
+  /** Of counters that wait or have a debt: callers choose the names of some, so others are forgotten. */
   readonly flows: Map<string, Flow>
+  /** Where the flow of each started ticket stood after it. */
+  finishes: WeakMap<Ticket, number>
   readonly retries: Set<Ticket>
   readonly passedOver: Record<QueueClass, number>
 }
 
 export function createServerQueue(): ServerQueue {
   const passedOver = { interactive: 0, normal: 0, batch: 0 }
-  return { running: 0, waiting: 0, virtualTime: 0, flows: new Map(), retries: new Set(), passedOver }
+  const finishes = new WeakMap<Ticket, number>()
+  return { running: 0, waiting: 0, virtualTime: 0, flows: new Map(), finishes, retries: new Set(), passedOver }
 }
 
-/** A counter that begins to wait has neither credit nor debt from before. */
+/** A counter that begins to wait has no credit from before. An edited weight or class applies to all its requests that wait. */
 export function enqueue(server: ServerQueue, ticket: Ticket): void {
   server.waiting += 1
   if (ticket.isRetry) return void server.retries.add(ticket)
-  const { counter, weight, class: queueClass } = ticket
-  const flow = server.flows.get(counter) ?? { start: 0, weight, class: queueClass, tickets: new Set() }
-  server.flows.set(counter, flow)
-  if (flow.tickets.size === 0) flow.start = Math.max(flow.start, server.virtualTime)
+  const flow = flowOf(server, ticket, server.virtualTime)
+  flow.weight = ticket.weight
+  flow.class = ticket.class
+  flow.start = Math.max(flow.start, flow.tickets.size === 0 ? server.virtualTime : 0)
   flow.tickets.add(ticket)
 }
 
@@ -57,6 +61,7 @@ export function dequeue(server: ServerQueue, ticket: Ticket): void {
   if (isRemoved) server.waiting -= 1
   if (server.waiting > 0) return
   server.flows.clear()
+  server.finishes = new WeakMap()
   server.virtualTime = 0
   for (const each of queueClasses) server.passedOver[each] = 0
 }
@@ -73,14 +78,23 @@ export function takeNext(server: ServerQueue, isHeld: (ticket: Ticket) => boolea
   const { flow, ticket } = first
   server.virtualTime = Math.max(server.virtualTime, flow.start)
   flow.start += ticket.cost / flow.weight
+  server.finishes.set(ticket, flow.start)
   return ticket
 }
 
-/** A counter whose request was more work than expected starts later next time, and earlier after less. */
-export function correct(server: ServerQueue, { counter, cost: expected, isRetry }: Ticket, cost: number): void {
-  const flow = server.flows.get(counter)
-  if (flow === undefined || isRetry) return
-  flow.start = Math.max(server.virtualTime, flow.start + (cost - expected) / flow.weight)
+/** A counter whose request was more work than expected starts later next time, and earlier after less. What started at once was free. */
+export function correct(server: ServerQueue, ticket: Ticket, cost: number): void {
+  const finish = server.finishes.get(ticket)
+  if (finish === undefined) return
+  const flow = flowOf(server, ticket, finish)
+  flow.start = Math.max(server.virtualTime, flow.start + (cost - ticket.cost) / flow.weight)
+}
+
+/** The flow of a counter, or one that begins at `start`. */
+function flowOf({ flows }: ServerQueue, { counter, weight, class: queueClass }: Ticket, start: number): Flow {
+  const flow = flows.get(counter) ?? { start, weight, class: queueClass, tickets: new Set() }
+  flows.set(counter, flow)
+  return flow
 }
 
 type First = { flow: Flow; ticket: Ticket }
@@ -90,8 +104,9 @@ function firstOfEachClass(
   isHeld: (ticket: Ticket) => boolean,
 ): Partial<Record<QueueClass, First>> {
   const firsts: Partial<Record<QueueClass, First>> = {}
-  for (const flow of server.flows.values()) {
+  for (const [counter, flow] of server.flows) {
     const [ticket] = flow.tickets
+    if (ticket === undefined && flow.start <= server.virtualTime) server.flows.delete(counter)
     if (ticket === undefined || isHeld(ticket)) continue
     const first = firsts[flow.class]
     if (first === undefined || flow.start < first.flow.start) firsts[flow.class] = { flow, ticket }

@@ -92,6 +92,13 @@ describe('a model with too many requests', () => {
   })
 })
 
+test('names of models that no longer rest make room for others', () => {
+  const created = circuits()
+  for (let each = 0; each < 1_000; each += 1) created.noteLimited(gpu, `made up ${each}`, 1_000, 0)
+  created.noteLimited(gpu, 'm', 5_000, 2_000)
+  expect(created.admits(gpu, 'm', 3_000)).toBe(false)
+})
+
 test('the list has what rests, the server before its models', () => {
   const created = failing(3, 7)
   created.noteLimited(gpu, 'm', 5_000, 2)

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createFairQueue, type FairQueue } from '../../../src/inference/queue/fair-queue.ts'
-import type { QueueClass, Ticket } from '../../../src/inference/queue/server-queue.ts'
+import {
+  correct,
+  createServerQueue,
+  dequeue,
+  enqueue,
+  type QueueClass,
+  type Ticket,
+  takeNext,
+} from '../../../src/inference/queue/server-queue.ts'
 
 const bounds = { waitingMax: 4_096, waitingPerCounterMax: 256 }
 const ticket = (fields: Partial<Ticket> = {}): Ticket => ({
@@ -183,6 +191,48 @@ describe('a busy server', () => {
       queue.end(current, current.counter === 'a' ? 3 : 1)
     }
     expect(countOf(order)).toEqual({ a: 20, b: 60 })
+  })
+
+  test('gives no credit for a request that started at once', () => {
+    const { queue, started } = queueWith({ gpu: 2 })
+    const [first, other] = [ticket({ cost: 1_000 }), ticket({ counter: 'd' })]
+    for (const each of [first, other]) queue.arrive(each)
+    for (const counter of ['a', 'b']) for (const each of many(100, { counter })) queue.arrive(each)
+    for (let each = 0; each < 10; each += 1) queue.end(started.shift() ?? other)
+    queue.end(first, 1)
+    expect(countOf(drain(queue, [...started.splice(0)], started, 40))).toEqual({ a: 20, b: 20 })
+  })
+
+  test('applies a weight that was changed to what waits', () => {
+    const { queue, started } = queueWith({ gpu: 1 })
+    const first = ticket({ counter: 'd' })
+    queue.arrive(first)
+    for (const counter of ['a', 'b']) for (const each of many(100, { counter })) queue.arrive(each)
+    queue.arrive(ticket({ counter: 'b', weight: 3 }))
+    expect(countOf(drain(queue, [first], started, 80))).toEqual({ a: 20, b: 60 })
+  })
+
+  test('forgets counters that neither wait nor have a debt, and keeps the debt of others', () => {
+    const server = createServerQueue()
+    const startNext = () => {
+      const next = takeNext(server, () => false)
+      if (next !== undefined) dequeue(server, next)
+      return next
+    }
+    for (const each of many(300, { counter: 'flood' })) enqueue(server, each)
+    const debtor = ticket({ counter: 'debtor' })
+    enqueue(server, debtor)
+    const started = new Set<Ticket | undefined>()
+    while (!started.has(debtor)) started.add(startNext())
+    for (let each = 0; each < 100; each += 1) {
+      enqueue(server, ticket({ counter: `once ${each}` }))
+      startNext()
+      startNext()
+    }
+    expect(server.flows.size).toBeLessThan(10)
+    correct(server, debtor, 1_000)
+    enqueue(server, ticket({ counter: 'debtor' }))
+    expect(Array.from({ length: 50 }, () => startNext()?.counter)).toEqual(Array.from({ length: 50 }, () => 'flood'))
   })
 
   test('starts higher classes first, and one in twenty of a lower one', () => {
