@@ -147,8 +147,9 @@ function drawFolder({ problems, origin, size, checkpoints, kinds, witnesses }: F
 }
 
 function drawDatabase(found: OperationResponse<'audit.verify'>): string {
-  const { ok, size, rows, archived, erased, checkpoints, uncovered, problems } = found
+  const { ok, size, rows, archived, erased, checkpoints, uncovered, days, problems } = found
   const more = [
+    ...(days > 0 ? [`${days} totals of days compared with the ledger`] : []),
     ...(archived > 0 ? [`${archived} are in archives`] : []),
     ...(erased > 0 ? [`${erased} were erased`] : []),
     ...(uncovered > 0 ? [`${uncovered} rows are newer than the log`] : []),

@@ -4,20 +4,24 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { type LogSource, logRecords } from '../schema/log-schema.ts'
-import { adminChanges, exchangeAudit } from '../schema/record-schema.ts'
+import { adminChanges, exchangeAudit, usage } from '../schema/record-schema.ts'
 import { readFitting } from './fitting.ts'
 
 /** A row of a source: its id, its time in milliseconds since 1970 UTC, and its line. */
 export type LoggedRow = { id: number; at: number; line: string }
 
+/** The ledger has no leaves, only totals of its days. */
+type RowSource = LogSource | 'usage'
+
 const tables = {
   exchanges: exchangeAudit,
   changes: adminChanges,
   records: logRecords,
-} as const satisfies Record<LogSource, SQLiteTable>
+  usage,
+} as const satisfies Record<RowSource, SQLiteTable>
 
 /** The columns of version 1, in order. */
-const columns: Record<LogSource, readonly string[]> = {
+const columns: Record<RowSource, readonly string[]> = {
   exchanges: [
     ...['at', 'request_id', 'outcome', 'error', 'reason', 'detail', 'organization_id', 'policy_id', 'issuer_id'],
     ...['key_id', 'policy_named', 'subject', 'subject_token_id', 'subject_token_sha256', 'access_token_id'],
@@ -28,9 +32,25 @@ const columns: Record<LogSource, readonly string[]> = {
     ...['after', 'os_user', 'sudo_user', 'group_id', 'session_id', 'lineage'],
   ],
   records: ['at', 'kind', 'body'],
+  usage: [
+    ...['id', 'at', 'request_id', 'organization_id', 'workspace_id', 'key_id', 'policy_id', 'issuer_id', 'subject'],
+    ...[
+      'access_token_id',
+      'endpoint',
+      'model',
+      'status',
+      'streamed',
+      'completed',
+      'prompt_tokens',
+      'completion_tokens',
+    ],
+    ...['total_tokens', 'usage_source', 'duration_milliseconds', 'model_asked', 'upstream', 'preset_version'],
+    ...['cached_tokens', 'reasoning_tokens', 'cost_nanodollars', 'first_byte_milliseconds', 'client_left', 'estimated'],
+    ...['attribution', 'end_user', 'session_id', 'metadata'],
+  ],
 }
 
-function packed(source: LogSource): SQL {
+function packed(source: RowSource): SQL {
   const members = columns[source].map((name) => `'${name}', "${name}"`).join(', ')
   return sql.raw(`id || ' ' || at || ' ' || json_object(${members})`)
 }
@@ -39,12 +59,13 @@ const packedOf = {
   exchanges: packed('exchanges'),
   changes: packed('changes'),
   records: packed('records'),
-} as const satisfies Record<LogSource, SQL>
+  usage: packed('usage'),
+} as const satisfies Record<RowSource, SQL>
 
 /** Reads the rows with ids above `after` and up to `last`, at most `most`, in the order of their ids. */
 export async function readLoggedRows(
   orm: Orm,
-  source: LogSource,
+  source: RowSource,
   { after, last = Number.MAX_SAFE_INTEGER, most }: { after: number; last?: number; most: number },
 ): Promise<LoggedRow[]> {
   const { result } = await readFitting(most, (rows) =>

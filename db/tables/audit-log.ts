@@ -1,6 +1,6 @@
 // The tables of the transparent audit log: leaves, the hashes of whole tiles and records. It stores; src/audit-log/ decides
 // what a leaf is. audit-checkpoints.ts has what is signed.
-import { and, asc, desc, eq, gte, lt, max, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readFitting } from '../read/fitting.ts'
 import {
@@ -11,6 +11,7 @@ import {
   logPositions,
   logRecords,
 } from '../schema/log-schema.ts'
+import { usage } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
 
 export type LogEntry = {
@@ -150,6 +151,43 @@ export async function findLogEntry(orm: Orm, kinds: readonly number[], ref: numb
 
 export function insertLogRecord(orm: Orm, kind: LogRecordKind, at: number, body: object): Statement {
   return orm.insert(logRecords).values({ kind, at, body: JSON.stringify(body) })
+}
+
+/** Records the totals of days, unless another node has recorded what comes after the ledger row `after`. */
+export function insertUsageDays(at: number, after: number, bodies: readonly object[]): Statement {
+  const insert = `insert into log_records (at, kind, body) select ?, 'usage_day', value from json_each(?)
+    where not exists (select 1 from log_records where kind = 'usage_day' and body ->> 'through' > ?)`
+  return statement(insert, at, JSON.stringify(bodies.map((body) => JSON.stringify(body))), after)
+}
+
+/**
+ * Finds where the ledger rows of a time begin. Rows are in the order of their commits: one of an earlier time can come after it.
+ * @returns the id of the first row since `time`, or the one that the next row gets
+ */
+export async function usageRowSince(orm: Orm, time: number): Promise<number> {
+  const [ends] = await orm.all<{ low: number | null; high: number | null }>(
+    sql`select min(id) as low, max(id) as high from ${usage}`,
+  )
+  let [low, high] = [ends?.low ?? 1, (ends?.high ?? 0) + 1]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const [row] = await orm.all<{ id: number; at: number }>(
+      sql`select id, at from ${usage} where id >= ${middle} order by id limit 1`,
+    )
+    if (row === undefined || row.at >= time) high = middle
+    else low = row.id + 1
+  }
+  return low
+}
+
+/** Records of a kind with ids above `after`, oldest first. */
+export function listLogRecords(orm: Orm, kind: LogRecordKind, after: number, most: number) {
+  return orm
+    .select()
+    .from(logRecords)
+    .where(and(eq(logRecords.kind, kind), gt(logRecords.id, after)))
+    .orderBy(asc(logRecords.id))
+    .limit(most)
 }
 
 /** The newest record of a kind. */

@@ -18,6 +18,7 @@ import { publish, replaceText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
 import { type AuditLogContext, checkpointFileFor, openLog, replaceKey } from './open-log.ts'
 import { rootOf } from './tree.ts'
+import { createDayClosing } from './usage-days.ts'
 
 /** How the log is doing, for doctor and metrics. */
 export type AuditLogState = { isServing: boolean; failure: string | undefined; folderFailure: string | undefined }
@@ -47,6 +48,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   const { orm } = database
   const { runExclusive } = createMutex()
   const state: AuditLogState = { isServing: false, failure: undefined, folderFailure: undefined }
+  const closeDays = createDayClosing(context)
   let opened: Promise<{ epoch: Epoch; signer: SignerKey }> | undefined
 
   function openOnce(): Promise<{ epoch: Epoch; signer: SignerKey }> {
@@ -62,6 +64,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   /** `alsoBy`: a key that signed until now. */
   async function checkpoint(alsoBy: SignerKey[] = []): Promise<LogCheckpoint & { origin: string }> {
     const { epoch, signer } = await openOnce()
+    if (settings.mode === 'full') await closeDays()
     const size = await appendRows({ orm, writer, mode: settings.mode })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
     await publishAll(context, epoch, signed, state)

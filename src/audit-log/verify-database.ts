@@ -14,6 +14,7 @@ import { isSameHash, perfectHash } from '../transparency/merkle.ts'
 import { tileWidth } from '../transparency/tiles.ts'
 import { codesOf, commitTo, kindOf, leafHash } from './entry.ts'
 import { type AuditLogMode, isCovered } from './mode.ts'
+import { checkUsageDays } from './usage-days.ts'
 
 /** What is wrong, and with which row of which table; `leaf` is its place in the log. */
 export type LogProblem = { problem: string; source?: LogSource; ref?: number; leaf?: number; at?: number }
@@ -28,6 +29,9 @@ export type DatabaseCheck = {
   checkpoints: number
   /** Rows that the next checkpoint will cover. */
   uncovered: number
+  /** Records of days whose ledger rows are as they were, and of days whose rows are in archives. */
+  days: number
+  daysArchived: number
 }
 
 type Scope = { epoch: string; mode: AuditLogMode; against?: readonly { name: string; text: string }[] }
@@ -41,7 +45,17 @@ export async function verifyDatabase(
   onProgress: OnProgress = () => {},
 ): Promise<DatabaseCheck> {
   const { size, positions } = await readLogHead(orm)
-  const found: DatabaseCheck = { problems: [], size, rows: 0, archived: 0, erased: 0, checkpoints: 0, uncovered: 0 }
+  const found: DatabaseCheck = {
+    problems: [],
+    size,
+    rows: 0,
+    archived: 0,
+    erased: 0,
+    checkpoints: 0,
+    uncovered: 0,
+    days: 0,
+    daysArchived: 0,
+  }
   const report = (problem: LogProblem) => void (found.problems.length < problemsMax && found.problems.push(problem))
   const checkpoints = await openCheckpoints(orm, { epoch, against }, size, report)
   const rows = createRowCheck(orm, found, report, await archivedRanges(orm))
@@ -85,6 +99,11 @@ export async function verifyDatabase(
     }
     from += entries.length
     onProgress(from, size)
+  }
+  for await (const { result, day, ref, at } of checkUsageDays(orm)) {
+    if (result === 'same') found.days += 1
+    else if (result === 'archived') found.daysArchived += 1
+    else report({ problem: `the ledger of ${day} is not the one whose totals were logged`, source: 'records', ref, at })
   }
   found.uncovered = await rows.finish(positions, mode)
   return found

@@ -1,0 +1,105 @@
+// The totals of days: every ledger row is in one record, of several nodes one adds them, and a changed ledger is found.
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { listLogRecords } from '../../db/tables/audit-log.ts'
+import { createWriter, type Writer } from '../../db/write/write.ts'
+import { checkUsageDays, createDayClosing, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
+import {
+  createDatabase,
+  insertOrganizationRows,
+  organizationRows,
+  type TestDatabase,
+  usageRow,
+} from '../support/rows.ts'
+
+const day = 24 * 60 * 60 * 1_000
+const start = Date.UTC(2026, 10, 20)
+const [acme, other] = [organizationRows('acme'), organizationRows('other')]
+
+let own: TestDatabase
+let writer: Writer
+let now: number
+beforeEach(async () => {
+  own = await createDatabase()
+  writer = createWriter(own.database, () => {})
+  await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
+})
+afterEach(async () => {
+  await writer.close()
+  await own.close()
+})
+
+const closing = () => createDayClosing({ database: own.database, writer, now: () => now })
+const add = (at: number, of = acme, tokens = 3) =>
+  writer.appendUsage({ ...usageRow(`at ${at}`, of), at, totalTokens: tokens, costNanodollars: 10 })
+async function records(): Promise<UsageDayBody[]> {
+  const rows = await listLogRecords(own.database.orm, 'usage_day', 0, 100)
+  return rows.map(({ body }) => JSON.parse(body) as UsageDayBody)
+}
+async function results(): Promise<string[]> {
+  const found: string[] = []
+  for await (const { result } of checkUsageDays(own.database.orm)) found.push(result)
+  return found
+}
+
+test('each closed day of an organization has its totals and a digest, once, and the open day has none', async () => {
+  for (const at of [start + 1, start + 2]) await add(at)
+  await add(start + 5, other)
+  for (const at of [start + day, start + day + 1_000, start + 3 * day]) await add(at)
+  now = start + 3 * day + 20 * 60_000
+  const close = closing()
+  await close()
+  await close()
+  await Promise.all([closing()(), closing()()])
+  const found = await records()
+  expect(found.map(({ day, organization_id, rows }) => [day, organization_id, rows])).toEqual([
+    ['2026-11-20', 'acme', 2],
+    ['2026-11-20', 'other', 1],
+    ['2026-11-21', 'acme', 2],
+  ])
+  expect(found[0]).toMatchObject({
+    first_row_id: 1,
+    last_row_id: 2,
+    keys: { 'acme-key': { requests: 2, total_tokens: 6, prompt_tokens: 2, cost_nanodollars: 20 } },
+  })
+  const { rows } = await own.database.client.execute('select * from usage where id <= 2 order by id')
+  expect(found[0]?.sha256).toBe(
+    createHash('sha256')
+      .update(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+      .digest('hex'),
+  )
+  expect(await results()).toEqual(['same', 'same', 'same'])
+})
+
+test('a row that is committed after its day was closed is in a later record of that day', async () => {
+  await add(start + 1)
+  now = start + day + 20 * 60_000
+  await closing()()
+  await add(start + 2)
+  await add(start + day + 1)
+  now += day
+  await closing()()
+  expect((await records()).map(({ day, rows, from, through }) => [day, rows, from, through])).toEqual([
+    ['2026-11-20', 1, 1, 1],
+    ['2026-11-20', 1, 2, 3],
+    ['2026-11-21', 1, 2, 3],
+  ])
+  expect(await results()).toEqual(['same', 'same', 'same'])
+})
+
+test.each([
+  ['a cost', 'update usage set cost_nanodollars = 9 where id = 2'],
+  [
+    'a key',
+    "update usage set key_id = 'other-key', organization_id = 'other', workspace_id = 'other-workspace' where id = 2",
+  ],
+  ['a row less', 'delete from usage where id = 2'],
+])('%s that was changed later is found', async (_, sql) => {
+  for (let each = 1; each <= 3; each += 1) await add(start + each)
+  now = start + day + 20 * 60_000
+  await closing()()
+  const { rows: triggers } = await own.database.client.execute("select name from sqlite_master where type = 'trigger'")
+  const all = [...triggers.map(({ name }) => `drop trigger ${name}`), sql]
+  await writer.write(all.map((text) => ({ toSQL: () => ({ sql: text, params: [] }) })))
+  expect(await results()).toContain('different')
+})
