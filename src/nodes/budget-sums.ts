@@ -1,7 +1,6 @@
 // Builds what was used of each budget from the ledger's totals, while requests go on.
 import type { Orm } from '../../db/file/open.ts'
 import { type HourTotals, readHours, readLedgerAfter } from '../../db/tables/budgets.ts'
-import type { Writer } from '../../db/write/write.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
 import { type Budget, compileBudget, type KeyFacts } from '../spending/budget.ts'
@@ -9,7 +8,7 @@ import type { Budgets } from '../spending/budgets.ts'
 import { hourOf, startOfHour } from '../spending/periods.ts'
 import { type BudgetSums, createBudgetSums } from '../spending/sums.ts'
 
-type Parts = {
+type BuilderParts = {
   orm: Orm
   registry: Registry
   budgets: Budgets
@@ -23,45 +22,96 @@ function compileAll({ budgets, organizations }: Registry): Budget[] {
     .map((row) => compileBudget(row, organizations.get(row.organizationId)?.timeZone ?? null))
 }
 
-/**
- * Returns a function that builds all sums again and puts them in force. `hold` runs a function while no row of the ledger is
- * committed. Each row counts once: those that were committed after their total was read are read from the ledger.
- */
-export function createBudgetBuilder(parts: Parts): (hold: Writer['holdLedger']) => Promise<void> {
-  const { runExclusive } = createMutex()
-  return (hold) => runExclusive(() => build(parts, hold))
+/** Runs a function while no row of the ledger is committed. */
+type HoldLedger = (act: () => Promise<void>) => Promise<void>
+
+export type BudgetBuilder = {
+  /** Builds all sums again and puts them in force. `hold`: of a process that holds its database. */
+  build: (hold?: HoldLedger) => Promise<void>
+  /** On a server database: adds the rows of the ledger up to this one, of all nodes. */
+  follow: (usageId: number) => Promise<void>
 }
 
-async function build({ orm, registry, budgets, now }: Parts, hold: Writer['holdLedger']): Promise<void> {
+/** A node that was away for more rows than this builds the sums again. */
+const rowsFollowedMax = 20_000
+
+export function createBudgetBuilder(parts: BuilderParts): BudgetBuilder {
+  const { runExclusive } = createMutex()
+  let state: BuiltSums | undefined
+  return {
+    build: (hold) =>
+      runExclusive(async () => {
+        state = await build(parts, hold)
+      }),
+    follow: async (usageId) => {
+      if (state === undefined || usageId <= state.usageId) return
+      await runExclusive(async () => {
+        if (state === undefined || usageId <= state.usageId) return
+        if (usageId - state.usageId > rowsFollowedMax) state = await build(parts, undefined)
+        else {
+          for await (const rows of readLedgerAfter(parts.orm, state.usageId, usageId))
+            for (const row of rows) await addTotals(state.sums, state.keys, totalsOf(row))
+          state.usageId = usageId
+        }
+      })
+    },
+  }
+}
+
+/** `usageId`: the newest row of the ledger that the sums have. */
+type BuiltSums = { sums: BudgetSums; keys: FindKey; usageId: number }
+
+/**
+ * Each row counts once: those that were committed after their total was read are read from the ledger. Undefined if there are no budgets:
+ * nothing has to follow.
+ */
+async function build(
+  { orm, registry, budgets, now }: BuilderParts,
+  hold: HoldLedger | undefined,
+): Promise<BuiltSums | undefined> {
   const compiled = compileAll(registry)
   const sums = createBudgetSums(compiled)
-  if (compiled.length === 0) return budgets.install(compiled, sums)
+  if (compiled.length === 0) {
+    budgets.install(compiled, sums)
+    return undefined
+  }
   const keys = createKeyFinder(registry, compiled)
   const slices: { last: HourTotals | undefined; usageId: number }[] = []
   for await (const { totals, usageId } of readHours(orm, hourOf(earliestOf(compiled, now())))) {
     for (const total of totals) await addTotals(sums, keys, total)
     slices.push({ last: totals.at(-1), usageId })
   }
-  const readUntil = (names: HourNames) =>
-    slices.find(({ last }) => last !== undefined && !isAfter(names, last))?.usageId ?? slices.at(-1)?.usageId ?? 0
-  await hold(async () => {
+  const newest = slices.at(-1)?.usageId ?? 0
+  const finish = async (upto: number) => {
     const after = Math.min(...slices.map(({ usageId }) => usageId))
-    for await (const rows of readLedgerAfter(orm, after, Number.MAX_SAFE_INTEGER))
-      for (const { id, at, keyId, policyId, attribution, model, tokens, nanodollars } of rows) {
-        const names: HourNames = [hourOf(at), keyId, policyId ?? '', attribution ?? '', model ?? '']
-        if (id > readUntil(names)) await addTotals(sums, keys, [...names, 1, tokens ?? 0, nanodollars ?? 0])
+    for await (const rows of readLedgerAfter(orm, after, upto))
+      for (const row of rows) {
+        const totals = totalsOf(row)
+        const slice = slices.find(({ last }) => last !== undefined && !isAfter(totals, last))
+        if (row.id > (slice?.usageId ?? newest)) await addTotals(sums, keys, totals)
       }
     // What was committed before is added to the old sums until this turn of the event loop ends.
     await new Promise((resolve) => setImmediate(resolve))
     budgets.install(compiled, sums)
-  })
+  }
+  await (hold === undefined ? finish(newest) : hold(() => finish(Number.MAX_SAFE_INTEGER)))
+  return { sums, keys, usageId: newest }
 }
 
-type HourNames = [hour: number, keyId: string, policyId: string, attribution: string, model: string]
+type LedgerRow = { at: number; keyId: string; policyId: string | null; attribution: string | null } & {
+  model: string | null
+  tokens: number | null
+  nanodollars: number | null
+}
+
+/** A row as the totals of its hour. */
+function totalsOf({ at, keyId, policyId, attribution, model, tokens, nanodollars }: LedgerRow): HourTotals {
+  return [hourOf(at), keyId, policyId ?? '', attribution ?? '', model ?? '', 1, tokens ?? 0, nanodollars ?? 0]
+}
 
 /** In the order of the table, which compares texts as UTF-8. */
-function isAfter(names: HourNames, last: HourTotals): boolean {
-  for (const [index, name] of names.entries()) {
+function isAfter(totals: HourTotals, last: HourTotals): boolean {
+  for (const [index, name] of totals.slice(0, 5).entries()) {
     const other = last[index]
     if (name === other) continue
     return typeof name === 'number'

@@ -65,6 +65,8 @@ export type FollowOptions = {
   onRefresh: (milliseconds: number) => void
   /** Called once when the server has a different database. */
   onReplaced: (error: Error) => void
+  /** Called with the newest row of the ledger; the refresh waits for it. */
+  onUsage?: (usageId: number) => Promise<void>
 }
 
 const isDifferent = 'The database server has a different database now'
@@ -104,6 +106,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Node
       }
       countSpent(seen)
     } while (seen.hasMoreUsage)
+    await options.onUsage?.(position.usageId)
     if (seen.revision.id > position.revision.id) await runExclusive(() => loadUntil(seen.revision))
     last = { beganAt, endedAt: monotonic() }
     options.onRefresh(last.endedAt - beganAt)

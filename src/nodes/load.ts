@@ -14,7 +14,7 @@ import { createDataFolder } from '../runtime/data-folder.ts'
 import { refuseClosedDatabase } from '../runtime/file-access.ts'
 import type { Config } from '../settings/config.ts'
 import { type Budgets, createBudgets } from '../spending/budgets.ts'
-import { createBudgetBuilder } from './budget-sums.ts'
+import { type BudgetBuilder, createBudgetBuilder } from './budget-sums.ts'
 import { explainUnreachable } from './database-unreachable.ts'
 import { type Follow, type FollowOptions, followNobody, followOthers } from './follow.ts'
 import { connectTo } from './server-connection.ts'
@@ -76,7 +76,14 @@ export async function openOrRefuse(config: Config, create: boolean, rules: Serve
 }
 
 type LoadOptions = Pick<FollowOptions, 'monotonic' | 'onRefresh' | 'onReplaced'> & { now: () => number }
-type LoadedState = { registry: Registry; spending: Spending; budgets: Budgets; follow: Follow; following?: NodeMemory }
+type LoadedState = {
+  registry: Registry
+  spending: Spending
+  budgets: Budgets
+  budgetBuilder: BudgetBuilder
+  follow: Follow
+  following?: NodeMemory
+}
 
 /**
  * Loads what requests look up. Opening detects damage only at the start of a file; damage further in appears here.
@@ -94,7 +101,8 @@ export async function loadOrRefuse(
     if (shared !== undefined) return await loadShared({ shared, orm, reload }, loading)
     const registry = await reload()
     const spending = createSpending(await listSpentDays(orm), loading.now())
-    return { registry, spending, budgets: await loadBudgets(orm, registry, loading), follow: followNobody() }
+    const { budgets, budgetBuilder } = await loadBudgets(orm, registry, loading)
+    return { registry, spending, budgets, budgetBuilder, follow: followNobody() }
   } catch (cause) {
     await database.close().catch(() => {})
     const error = explainUnreachable(cause)
@@ -107,10 +115,11 @@ export async function loadOrRefuse(
 }
 
 /** This process writes nothing before it has ended. */
-async function loadBudgets(orm: Orm, registry: Registry, { now }: Pick<LoadOptions, 'now'>): Promise<Budgets> {
+async function loadBudgets(orm: Orm, registry: Registry, { now }: Pick<LoadOptions, 'now'>) {
   const budgets = createBudgets()
-  await createBudgetBuilder({ orm, registry, budgets, now })((act) => act())
-  return budgets
+  const budgetBuilder = createBudgetBuilder({ orm, registry, budgets, now })
+  await budgetBuilder.build()
+  return { budgets, budgetBuilder }
 }
 
 /** What is read before memory is loaded is looked up again by the first refresh. */
@@ -123,7 +132,7 @@ async function loadShared(
     usageId: Number.MAX_SAFE_INTEGER,
   })
   const registry = await parts.reload()
-  const budgets = await loadBudgets(parts.orm, registry, { now })
+  const { budgets, budgetBuilder } = await loadBudgets(parts.orm, registry, { now })
   const { spending, usageId } = await loadSharedSpending(parts.orm, now())
   const start = { revision, usageId, installation }
   const { following, ...follow } = followOthers({
@@ -134,6 +143,9 @@ async function loadShared(
     monotonic,
     onRefresh,
     onReplaced,
+    onUsage: budgetBuilder.follow,
   })
-  return { registry, spending: addUncommitted(spending), budgets, follow, following }
+  // The next refresh brings what this node commits, with what others do.
+  const followed = { ...budgets, add: () => {} }
+  return { registry, spending: addUncommitted(spending), budgets: followed, budgetBuilder, follow, following }
 }

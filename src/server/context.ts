@@ -37,7 +37,6 @@ import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
 import { createReadiness } from '../monitoring/readiness.ts'
-import { createBudgetBuilder } from '../nodes/budget-sums.ts'
 import type { Follow } from '../nodes/follow.ts'
 import { joinRates } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
@@ -123,7 +122,7 @@ export async function openContext(
     writeCheck.note(outcome.isCommitted)
     metrics.countCommit(outcome)
   }
-  const { registry, spending, budgets, follow, following } = await loadOrRefuse(database, config, {
+  const { registry, spending, budgets, budgetBuilder, follow, following } = await loadOrRefuse(database, config, {
     now,
     monotonic,
     onRefresh: metrics.countRefresh,
@@ -137,8 +136,9 @@ export async function openContext(
       const isWhole = writeCheck.isFailing() || (database.kind === 'file' && (await isShortOfSpace(database.path)))
       await writer.write([touchWriteProbe(orm, now(), { isWhole })])
     })
-  const buildBudgets = createBudgetBuilder({ orm, registry, budgets, now })
-  registry.onBudgetsChanged.push(() => buildBudgets(writer.holdLedger))
+  registry.onBudgetsChanged.push(() =>
+    budgetBuilder.build(database.shared === undefined ? writer.holdLedger : undefined),
+  )
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const outbound = outboundFor(config, dependencies, registry)
   const issuerKeys = createIssuerKeys({

@@ -110,8 +110,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** Runs the steps as a server does: a row counts once it is committed. */
 async function run(steps: Step[], add: (budgets: Budgets, row: UsageRow) => void): Promise<Budgets> {
   const budgets = createBudgets()
-  const build = createBudgetBuilder({ orm: own.database.orm, registry, budgets, now: () => now })
-  await build((act) => act())
+  const { build } = createBudgetBuilder({ orm: own.database.orm, registry, budgets, now: () => now })
+  await build()
   const running: Promise<void>[] = []
   for (const { kind, ...fields } of steps)
     if (kind === 'build') running.push(build(writer.holdLedger))

@@ -62,6 +62,34 @@ describe('a budget', () => {
   })
 })
 
+describe('a budget as an object', () => {
+  test('that is made at one node is spent at all of them, and counts each request once on each', async () => {
+    const { key, id } = await nodeAt(0).admin<Row & { key: string }>('keys.create', { name: 'of a budget' })
+    await nodeAt(0).admin('budgets.create', {
+      name: 'shared',
+      applies_to: { keys: [id] },
+      windows: [{ per: 'month', requests: 8 }],
+    })
+    for (let count = 0; count < 4; count++) expect(await infer(count % 2, key)).toBe(200)
+    // The sums are built again while others count.
+    const edits = [0, 1].map((node) => nodeAt(node).admin('budgets.update', { budget: 'shared', unpriced: 'count' }))
+    const asked = await Promise.all([infer(0, key), infer(1, key), ...edits])
+    expect(asked.slice(0, 2)).toEqual([200, 200])
+    expect([await infer(0, key), await infer(1, key)]).toEqual([200, 200])
+    const spentAt = async (node: number) => {
+      const { spent } = await nodeAt(node).admin<{ spent: { spent: number }[] }>('budgets.show', { budget: 'shared' })
+      return spent[0]?.spent
+    }
+    expect([await spentAt(0), await spentAt(1)]).toEqual([8, 8])
+    expect([await infer(0, key), await infer(1, key)]).toEqual([402, 402])
+    const third = await cluster.add()
+    expect(await infer(2, key)).toBe(402)
+    await third.stop()
+    cluster.nodes.pop()
+    await nodeAt(0).admin('budgets.delete', { budget: 'shared' })
+  })
+})
+
 test('a rate is divided by the nodes that are live', async () => {
   const { follow } = nodeAt(0).server.context
   await until('two nodes', async () => {
