@@ -1,4 +1,4 @@
-// `latchkey prices`: US dollars per million tokens, for inference servers that do not report a cost.
+// `latchkey prices`: US dollars per million tokens and per unit of what has none, for inference servers that do not report a cost.
 import type { Command } from 'commander'
 import { priceFields } from '../src/admin/kinds/price.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
@@ -9,6 +9,8 @@ import { operationCommand } from './shared/operation-command.ts'
 import { dollars } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
+type PriceRow = OperationResponse<'prices.list'>['data'][number]
+
 const draw = ({ data }: OperationResponse<'prices.list'>) =>
   table(
     data,
@@ -17,15 +19,27 @@ const draw = ({ data }: OperationResponse<'prices.list'>) =>
       ['PROMPT', (row) => dollars(row.prompt)],
       ['COMPLETION', (row) => dollars(row.completion)],
       ['CACHED PROMPT', (row) => (row.cached === null ? null : dollars(row.cached))],
+      ['PER UNIT', perUnit],
       ['MANAGED BY', (row) => row.managed_by],
     ],
     "No prices. To set one: latchkey prices set 'meta/*' --prompt 0.15 --completion 0.6",
   )
 
+function perUnit({ character, image, audio_second }: PriceRow): string | null {
+  const parts: [price: number | null, unit: string][] = [
+    [character, 'million characters'],
+    [image, 'image'],
+    [audio_second, 'second of audio'],
+  ]
+  const texts = parts.flatMap(([price, unit]) => (price === null ? [] : [`${dollars(price)} per ${unit}`]))
+  return texts.length === 0 ? null : texts.join(', ')
+}
+
 export function pricesCommand(): Command {
   const set = command('set <model>', 'Set the price of a model, or of all models that match a pattern', [
     "prices set 'meta/*' --prompt 0.15 --completion 0.6",
     'prices set big --prompt 3 --completion 15 --cached 0.3',
+    'prices set whisper --prompt 0 --completion 0 --audio-second 0.0001',
   ])
   const importing = command('import <file>', 'Set all prices in a JSON file; if one is invalid, none is set', [
     'prices import prices.json',

@@ -31,6 +31,7 @@ import attribution from './migrations/0027_attribution.sql' with { type: 'text' 
 import auditLog from './migrations/0028_audit_log.sql' with { type: 'text' }
 import queue from './migrations/0029_queue.sql' with { type: 'text' }
 import budgets from './migrations/0030_budgets.sql' with { type: 'text' }
+import units from './migrations/0031_units.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -65,6 +66,7 @@ export const migrations: Migration[] = [
   { version: 28, name: 'audit_log', statements: statementsOf(auditLog) },
   { version: 29, name: 'queue', statements: statementsOf(queue) },
   { version: 30, name: 'budgets', statements: statementsOf(budgets) },
+  { version: 31, name: 'units', statements: statementsOf(units) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -1,6 +1,6 @@
 // The append-only tables: exchanges, inference requests with their daily totals, and admin changes. Also the archives, which
 // hold old rows of the first two.
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { archiveKinds } from './archive-kinds.ts'
 import { flag, time } from './columns.ts'
 
@@ -66,6 +66,8 @@ export const adminChanges = sqliteTable('admin_changes', {
   lineage: text('lineage'),
 })
 
+export const usageUnits = ['character', 'image', 'audio_second'] as const
+
 export const usage = sqliteTable('usage', {
   id: integer('id').primaryKey(),
   at: time('at').notNull(),
@@ -103,6 +105,18 @@ export const usage = sqliteTable('usage', {
   endUser: text('end_user'),
   sessionId: text('session_id'),
   metadata: text('metadata'),
+  /** What was counted in addition to tokens, and how much of it. */
+  unit: text('unit', { enum: usageUnits }),
+  units: real('units'),
+})
+
+/** Responses that upstreams keep for later requests. Only the key that made one may name it. */
+export const storedResponses = sqliteTable('stored_responses', {
+  id: integer('id').primaryKey(),
+  responseId: text('response_id').notNull(),
+  keyId: text('key_id').notNull(),
+  upstreamId: text('upstream_id').notNull(),
+  createdAt: time('created_at').notNull(),
 })
 
 export const usageDays = sqliteTable(
@@ -175,3 +189,4 @@ export type UsageDay = typeof usageDays.$inferSelect
 export type AdminChange = typeof adminChanges.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
 export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>
+export type StoredResponse = Omit<typeof storedResponses.$inferSelect, 'id'>

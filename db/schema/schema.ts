@@ -1,8 +1,7 @@
-// The tables of configuration and working state, as drizzle sees them. migrations/ creates all tables; a test compares
-// the two.
+// The tables of configuration and working state, as drizzle sees them; a test compares them with migrations/.
 import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
-import { flag, names, pairs, time } from './columns.ts'
+import { flag, names, pairs, time, unitPrices } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
 import type { LintException, PolicyTest } from './policy-parts.ts'
 import { affinities, fairBys, keyKinds, keySources, limitResets, queueClasses } from './value-names.ts'
@@ -99,6 +98,7 @@ export const prices = sqliteTable('prices', {
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
   managedBy: text('managed_by'),
+  ...unitPrices,
 })
 
 export const issuers = sqliteTable('issuers', {

@@ -5,12 +5,20 @@ import { isBusy } from '../file/open.ts'
 import type { Patience } from '../remote/commit-once.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
 import { databaseTime } from '../schema/node-schema.ts'
-import { type AuditRow, exchangeAudit, type UsageRow, usage } from '../schema/record-schema.ts'
+import {
+  type AuditRow,
+  exchangeAudit,
+  type StoredResponse,
+  storedResponses,
+  type UsageRow,
+  usage,
+} from '../schema/record-schema.ts'
 import { type UsedSubjectToken, usedSubjectTokens } from '../schema/schema.ts'
+import { dropOldResponses } from '../tables/stored-responses.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
 import { usageSums } from './usage-sums.ts'
 
-type Row = AuditRow | UsageRow | UsedSubjectToken
+type Row = AuditRow | UsageRow | UsedSubjectToken | StoredResponse
 type QueuedRow = { row: Row; done: () => void; failed: (error: unknown) => void }
 type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: QueuedRow[]; isPatient: boolean }
 
@@ -27,6 +35,7 @@ export type LedgerQueue = {
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
   /** Runs `act`, one at a time, while no commit of queued rows is in progress. Rows that are queued meanwhile wait. */
   hold: (act: () => Promise<void>) => Promise<void>
+  appendStoredResponse: (row: StoredResponse) => Promise<void>
   /** Commits the queued rows and waits for the commit. */
   close: () => Promise<void>
 }
@@ -100,6 +109,7 @@ export function createLedgerQueue(
     appendUsage: (row) => append(ledgers.usage, row),
     appendUsedToken: (row) => append(ledgers.usedTokens, row),
     hold,
+    appendStoredResponse: (row) => append(ledgers.storedResponses, row),
     close: async () => {
       isHeld = false
       await flush()
@@ -136,6 +146,10 @@ function createLedgers(isShared: boolean) {
     usedTokens: isShared
       ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
       : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
+    // An id that comes again stays with the key that had it first.
+    storedResponses: createLedger(insertion(storedResponses, 'insert or ignore'), (rows) => [
+      dropOldResponses(rows as StoredResponse[]),
+    ]),
   }
 }
 

@@ -50,7 +50,10 @@ export type Insertion = {
   single: string
 }
 
-export function insertion(table: SQLiteTable, verb: 'insert' | 'insert or replace' = 'insert'): Insertion {
+export function insertion(
+  table: SQLiteTable,
+  verb: 'insert' | 'insert or replace' | 'insert or ignore' = 'insert',
+): Insertion {
   const columns = Object.entries(getTableColumns(table)).filter(
     ([, { name, dataType }]) => name !== 'id' || dataType !== 'number',
   )

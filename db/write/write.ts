@@ -2,7 +2,7 @@
 import type { InValue } from '@libsql/client'
 import { type Database, isBusy } from '../file/open.ts'
 import type { Revision } from '../remote/shared-database.ts'
-import type { AuditRow, UsageRow } from '../schema/record-schema.ts'
+import type { AuditRow, StoredResponse, UsageRow } from '../schema/record-schema.ts'
 import type { UsedSubjectToken } from '../schema/schema.ts'
 import { type CommitChange, createChangeQueue, type NodeMemory } from './change-queue.ts'
 import { createLedgerQueue } from './ledger-queue.ts'
@@ -21,6 +21,8 @@ export type Writer = {
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>
   /** Runs `act`, one at a time, while no ledger rows are being committed. Rows that are queued meanwhile wait. */
   holdLedger: (act: () => Promise<void>) => Promise<void>
+  /** Queues one response that an upstream keeps, unless its id is known. */
+  appendStoredResponse: (row: StoredResponse) => Promise<void>
   /**
    * Stops all writes, as after SQLITE_BUSY. Call it when a committed change cannot be loaded; the process should then
    * end.
@@ -94,6 +96,7 @@ export function createWriter(
     appendUsage: ledgers.appendUsage,
     appendUsedToken: ledgers.appendUsedToken,
     holdLedger: ledgers.hold,
+    appendStoredResponse: ledgers.appendStoredResponse,
     giveUp,
     isBroken,
     close: async () => {

@@ -34,3 +34,31 @@ export function findNearestPath<R extends Route<unknown>>(
   }
   return undefined
 }
+
+/** Of a longer path, only the beginning is compared. */
+const comparedCharactersMax = 64
+
+/** The served path that differs from this one by the fewest letters, if these are few: it was probably mistyped. */
+export function findSimilarPath(pathname: string, basePath: string, served: readonly string[]): string | undefined {
+  if (!pathname.startsWith(`${basePath}/`)) return undefined
+  const asked = pathname.slice(basePath.length, basePath.length + comparedCharactersMax).toLowerCase()
+  const ranked = served
+    .map((path) => ({ path, distance: distanceBetween(asked, path) }))
+    .toSorted((one, other) => one.distance - other.distance)
+  const [best] = ranked
+  return best !== undefined && best.distance <= best.path.length / 4 ? basePath + best.path : undefined
+}
+
+/** How many letters must be added, removed or replaced (Levenshtein). */
+function distanceBetween(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at]
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = (row[to - 1] ?? 0) + (one[at - 1] === other[to - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}

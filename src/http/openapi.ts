@@ -116,7 +116,7 @@ function contentOf(bodies: readonly BodyDoc[]): object {
 
 /** `post` and `/oauth/token` make `postOauthToken`. */
 function nameOf(method: string, path: string): string {
-  return `${method.toLowerCase()}${path}`.replaceAll(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return `${method.toLowerCase()}${path}`.replaceAll(/[\W_]+(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
 function responseOf(status: string, { description, shape, mediaType = 'application/json' }: Content): object {

@@ -1,5 +1,5 @@
 // An inference request as one value: read from its body once, completed by the preset that it names. Everything after
-// works on this value.
+// works on this value. The body is JSON, a form, or none, as the row of the path says.
 import { Fault } from '../fault.ts'
 import { type JsonObject, parseJsonObject, readBody, rejectOtherThanJson } from '../http/body.ts'
 import { rejectLongSessionHeader } from '../http/session-header.ts'
@@ -9,19 +9,29 @@ import type { Fields } from '../presets/schema/fields.ts'
 import { completeBody } from '../presets/use.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { isLonger } from '../values/characters.ts'
-import { type InferencePath, inferencePaths, type Target } from '../values/inference-paths.ts'
+import { type InferencePath, inferencePaths, isJsonTarget, type Target } from '../values/inference-paths.ts'
+import { readForm, type SentForm } from './form-body.ts'
 import { type Said, saidIn } from './said.ts'
 
 /**
- * A body as the client sent it, which names no member twice, and the preset that it names. `fields` has no `preset`
- * that is null.
+ * A body as the client sent it, and the preset that it names. JSON names no member twice. `fields` has no `preset` that
+ * is null.
  */
-export type SentBody = { sent: JsonObject; fields: Fields; preset: PresetReference | undefined; said: Said }
+export type SentBody = {
+  json: JsonObject | undefined
+  form: SentForm | undefined
+  fields: Fields
+  preset: PresetReference | undefined
+  said: Said
+}
 
 export type Call = {
   path: InferencePath
-  sent: JsonObject
-  /** The body as a value, completed by the preset. */
+  /** The path on the upstream, relative to its base URL, or to what is before its version. */
+  upstreamPath: string
+  json: JsonObject | undefined
+  form: SentForm | undefined
+  /** The body as a value, completed by the preset; of a form, its fields without files. */
   fields: Fields
   /** The version that completed the body, as `slug@3`. */
   presetVersion: string | null
@@ -43,21 +53,44 @@ const foldedNames = ['model', 'models', 'stream', 'stream_options', 'background'
 const longestFoldedName = Math.max(...foldedNames.map((name) => name.length))
 const inLowerCase = /^[a-z_]*$/
 
+const readers: Record<InferencePath['body'], (request: Request, bytesMax: number) => Promise<SentBody>> = {
+  json: readJsonBody,
+  form: readFormBody,
+  none: async ({ headers }) => ({
+    ...{ json: undefined, form: undefined, fields: {}, preset: undefined },
+    said: saidIn({}, headers),
+  }),
+}
+
 /**
- * Reads and parses the body of a request.
- * @throws Fault `unsupported_media_type`, `too_large`, `timeout`, or `invalid` when it is not a JSON object or names a
- * preset wrongly
+ * Reads and parses the body of a request, as far as it must be known.
+ * @throws Fault `unsupported_media_type`, `too_large`, `timeout`, or `invalid` when it is not a JSON object or form, or
+ * names a preset wrongly
  */
-export async function readSentBody(request: Request, bytesMax: number): Promise<SentBody> {
+export function readSentBody(target: Target, request: Request, bytesMax: number): Promise<SentBody> {
+  return readers[inferencePaths[target].body](request, bytesMax)
+}
+
+async function readFormBody(request: Request, bytesMax: number): Promise<SentBody> {
+  const form = await readForm(request, bytesMax)
+  rejectLongSessionHeader(request, undefined)
+  const { fields } = form
+  if (readPresetReference({ model: fields.model }) !== undefined || fields.preset !== undefined)
+    throw invalid('A form cannot name a preset: name the model itself')
+  return { json: undefined, form, fields, preset: undefined, said: saidIn(fields, request.headers) }
+}
+
+async function readJsonBody(request: Request, bytesMax: number): Promise<SentBody> {
   rejectOtherThanJson(request)
   const bytes = await readBody(request, bytesMax)
-  const sent = await parseJsonObject(bytes, { membersOnce: true })
-  rejectLongSessionHeader(request, sent.fields.session_id)
-  const preset = readPresetReference(sent.fields)
+  const json = await parseJsonObject(bytes, { membersOnce: true })
+  const { fields } = json
+  rejectLongSessionHeader(request, fields.session_id)
+  const preset = readPresetReference(fields)
   // A null counts as absent, and some inference servers refuse fields that they do not know.
-  const hasNullPreset = preset === undefined && Object.hasOwn(sent.fields, 'preset')
-  const fields = hasNullPreset ? withoutPresetReference(sent.fields) : sent.fields
-  return { sent, fields, preset, said: saidIn(fields, request.headers) }
+  const hasNullPreset = preset === undefined && Object.hasOwn(fields, 'preset')
+  const own = hasNullPreset ? withoutPresetReference(fields) : fields
+  return { json, form: undefined, fields: own, preset, said: saidIn(own, request.headers) }
 }
 
 /**
@@ -67,23 +100,25 @@ export async function readSentBody(request: Request, bytesMax: number): Promise<
  */
 export async function completeCall(
   target: Target,
-  { sent, fields: own, preset, said }: SentBody,
-  workspaceId: string,
+  { json, form, fields: own, preset, said }: SentBody,
+  { workspaceId, responseId }: { workspaceId: string; responseId?: string | undefined },
   context: { registry: PresetRegistry; presets: Presets },
 ): Promise<Call> {
   const { fields, presetVersion } =
-    preset === undefined
+    preset === undefined || !isJsonTarget(target)
       ? { fields: own, presetVersion: null }
       : await completeBody(target, own, preset, workspaceId, context)
-  const { streams, options } = readStreaming(fields)
   const path = inferencePaths[target]
+  const { streams, options } = form === undefined ? readStreaming(fields) : streamingOf(fields)
   const requestsUsage = path.takesStreamOptions && streams && options?.include_usage !== true
   return {
     path,
-    sent,
+    upstreamPath: path.endpoint.replace('{response}', () => encodeURIComponent(responseId ?? '')),
+    json,
+    form,
     fields,
     presetVersion,
-    models: readModels(fields),
+    models: readModels(form === undefined ? fields : { model: fields.model }),
     sessionId: typeof fields.session_id === 'string' ? fields.session_id : undefined,
     said,
     streams,
@@ -107,11 +142,13 @@ function checkModelName(name: unknown): string {
   return name
 }
 
+type StreamChoice = { streams: boolean; options?: Fields }
+
 /**
  * Inference servers differ in what they accept for `stream: true`: the number 1, the text "true", another case of the
  * name. A stream that Latchkey does not recognize would run without its usage being asked for.
  */
-function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
+function readStreaming(fields: Fields): StreamChoice {
   for (const name of Object.keys(fields)) {
     // A longer name cannot match: no letter gets shorter in the other case.
     if (name.length > longestFoldedName || inLowerCase.test(name)) continue
@@ -127,6 +164,11 @@ function readStreaming(fields: Fields): { streams: boolean; options?: Fields } {
   if (typeof options !== 'object' || Array.isArray(options) || Object.keys(options).length > streamOptionsMax)
     throw invalid(`stream_options must be an object with at most ${streamOptionsMax} members`)
   return { streams: stream === true, options: options as Fields }
+}
+
+/** A form has only text. */
+function streamingOf({ stream }: Fields): StreamChoice {
+  return { streams: stream === 'true' }
 }
 
 /** OpenRouter's way to ask for the usage: `"usage": {"include": true}`. */

@@ -14,6 +14,7 @@ import { type LedgerContext, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { respond, settleFailure } from './settlement.ts'
 import { rejectBackground, rejectSharedState } from './shared-state.ts'
+import { findStoredResponse, type StoredResponseContext } from './stored-responses.ts'
 import type { UpstreamResponse } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
 import { route, type UpstreamRegistry } from './upstream/targets.ts'
@@ -23,6 +24,7 @@ export type InferenceContext = BearerContext &
   AdmissionContext &
   FallbackContext &
   LedgerContext &
+  StoredResponseContext &
   WriteState & {
     registry: PresetRegistry & UpstreamRegistry
     budgets: Budgets
@@ -32,7 +34,7 @@ export type InferenceContext = BearerContext &
   }
 
 export const inferenceRoutes: ServedRoute<InferenceContext>[] = Object.entries(inferencePaths).map(([to, path]) => ({
-  method: 'POST',
+  method: path.method,
   path: path.endpoint,
   handle: (request, context, info) => infer(to as Target, request, context, info),
   ...(path.errors === 'messages' ? { toResponse: messagesErrorReply } : {}),
@@ -40,24 +42,30 @@ export const inferenceRoutes: ServedRoute<InferenceContext>[] = Object.entries(i
 
 /** The usage is committed to the ledger before the client sees the end of the response. */
 async function infer(to: Target, request: Request, context: InferenceContext, info: RequestInfo): Promise<Response> {
+  const { ofResponse } = inferencePaths[to]
   const caller = await authenticateInference(request, context)
   const checking = requireWritable(context)
   if (checking !== undefined) await checking
   takeRate(caller.key, context)
-  const sent = await readSentBody(request, context.config.bodyBytesMax)
+  const sent = await readSentBody(to, request, context.config.bodyBytesMax)
   const refreshing = context.follow.recent()
   if (refreshing !== undefined) await refreshing
   const principal = refresh(caller, context)
   const attribution = attributionOfRequest(principal, request)
-  checkPreset(principal, sent.preset?.slug)
+  const stored = ofResponse ? await findStoredResponse(info.params.response ?? '', principal, context) : undefined
+  if (stored === undefined) checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)
-  const call = await completeCall(to, sent, principal.key.workspaceId, context)
+  const within = { workspaceId: principal.key.workspaceId, responseId: stored?.id }
+  const call = await completeCall(to, sent, within, context)
   await checkNamedModels(principal, call)
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
   checkBudgets(principal, attribution, call, context)
-  const groups = route(context.registry, call.models, principal.key.id)
+  const groups =
+    stored === undefined
+      ? route(context.registry, call.models, principal.key.id)
+      : [{ model: undefined, upstreams: [stored.upstream] }]
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution)
   const moreHeaders = headersFor(principal, attribution, context)

@@ -2,7 +2,16 @@
 import { upstreamTextBytesParsedMax } from '../limits.ts'
 import { type LongEvent, openLongEvent } from './long-event.ts'
 import { addContent, type SeenContent, tokensOf } from './seen-content.ts'
-import { countsOf, type Inspector, isObject, modelOf, parseObject, usageOf } from './usage.ts'
+import {
+  audioSecondsOf,
+  countsOf,
+  type Inspector,
+  isObject,
+  modelOf,
+  parseObject,
+  responseIdOf,
+  usageOf,
+} from './usage.ts'
 
 type Fields = Record<string, unknown>
 
@@ -13,7 +22,10 @@ const [lineFeed, carriageReturn] = [0x0a, 0x0d]
  */
 const eventEnd = /(?:\r\n|\n|\r(?!\n|$)){2}/g
 /** The events that end a stream of responses or of messages; chat completions end with [DONE]. */
-const finalTypes = ['response.completed', 'response.incomplete', 'response.failed', 'message_stop']
+const finalTypes = [
+  ...['response.completed', 'response.incomplete', 'response.failed', 'message_stop'],
+  ...['transcript.text.done', 'speech.audio.done', 'image_generation.completed', 'image_edit.completed'],
+]
 /** The events that end a piece of content in a stream of responses or of messages; the usage follows. */
 const pieceEndTypes = [
   'response.output_text.done',
@@ -24,7 +36,7 @@ const pieceEndTypes = [
 const finishing = /"finish_reason"\s*:\s*"|response\.(?:output_text|content_part|output_item)\.done|content_block_stop/
 /** Once the model is known, an event without any of these is of no interest. */
 const noteworthy = new RegExp(
-  `"usage"|\\[DONE\\]|response\\.(?:completed|incomplete|failed)|message_stop|${finishing.source}`,
+  `"usage"|\\[DONE\\]|response\\.(?:completed|incomplete|failed)|message_stop|(?:text|audio)\\.done|image_(?:generation|edit)\\.completed|${finishing.source}`,
 )
 /** A choice, its delta or logprobs, and a function call in the delta. */
 const choiceLevels = 3
@@ -39,6 +51,8 @@ type Stream = {
   /** An event that is too long to be kept, until it ends. */
   longEvent: LongEvent | undefined
   model: string | undefined
+  responseId: string | undefined
+  audioSeconds: number | undefined
   /** All usage so far, later members over earlier ones. */
   readonly usage: Fields
   readonly seen: SeenContent
@@ -57,6 +71,8 @@ export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): 
     pending: '',
     longEvent: undefined,
     model: undefined,
+    responseId: undefined,
+    audioSeconds: undefined,
     usage: {},
     seen: { events: 0, bytes: 0, mark: '' },
     hasFinishedPiece: false,
@@ -78,8 +94,9 @@ export function inspectEvents({ withholdsUsage }: { withholdsUsage: boolean }): 
     },
     result: () => {
       endLongEvent(stream)
-      const { model, usage, seen, hasLastUsage } = stream
-      return { model, counts: countsOf(usage), tokensSeen: hasLastUsage ? undefined : tokensOf(seen) }
+      const { model, responseId, audioSeconds, usage, seen, hasLastUsage } = stream
+      const tokensSeen = hasLastUsage ? undefined : tokensOf(seen)
+      return { model, responseId, counts: countsOf(usage), tokensSeen, audioSeconds }
     },
   }
 }
@@ -145,6 +162,8 @@ function passes(stream: Stream, event: string): boolean {
 function note(stream: Stream, response: Fields): boolean {
   if (finalTypes.includes(String(response.type))) stream.isDone = true
   stream.model ??= modelOf(response)
+  stream.responseId ??= responseIdOf(response)
+  stream.audioSeconds ??= audioSecondsOf(response)
   stream.hasFinishedPiece ||= isPieceEnd(response)
   const usage = usageOf(response)
   if (usage === undefined) return false

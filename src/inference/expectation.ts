@@ -11,8 +11,8 @@ const bytesPerToken = 3
 const prefixCharacters = 1_024
 
 /** At least one. What a request takes in the end corrects it. */
-export function expectedTokens({ sent, fields, path }: Call): number {
-  const prompt = sent.bytes.byteLength / bytesPerToken
+export function expectedTokens({ json, fields, path }: Call): number {
+  const prompt = (json?.bytes.byteLength ?? 0) / bytesPerToken
   const { max_completion_tokens: completion, max_tokens: chat, max_output_tokens: responses } = fields
   const max = [completion, chat, responses].find((each): each is number => typeof each === 'number' && each > 0)
   const generated = path.generates ? Math.min(completionTokensMax, max ?? completionTokensExpected) : 0

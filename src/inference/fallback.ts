@@ -10,7 +10,7 @@ import type { LedgerEntry } from './ledger.ts'
 import { outgoingBody } from './outgoing-body.ts'
 import type { Place } from './queue/dispatch.ts'
 import { type PlaceContext, searchPlaces } from './queue/places.ts'
-import { forward, type UpstreamContext, type UpstreamResponse } from './upstream/forward.ts'
+import { forward, type OutgoingBody, type UpstreamContext, type UpstreamResponse } from './upstream/forward.ts'
 import type { Attempt, AttemptGroup, Upstream } from './upstream/targets.ts'
 
 /** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
@@ -41,11 +41,12 @@ export async function forwardToBest(
   let best: Outcome | undefined
   /** Not reported: it may be the last. */
   let previous: Outcome | undefined
-  let body: Uint8Array<ArrayBuffer> | undefined
+  let body: OutgoingBody | undefined
   let place: Place | undefined
   const failed = new Set<Upstream>()
   try {
     for (;;) {
+      if (best !== undefined && isSentOnce(call)) break
       const next = nextPlace(best !== undefined)
       const taken = next instanceof Promise ? await next : next
       if (taken === undefined) break
@@ -55,7 +56,7 @@ export async function forwardToBest(
       const isSameModel = attempt.model === entry.attempt?.model
       entry.attempt = attempt
       if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
-      await giveWayAfter(body)
+      if (body?.bytes !== undefined) await giveWayAfter(body.bytes)
       const outcome = await ask(request, body, entry, taken, context)
       note(outcome, failed, context)
       if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: best !== undefined })) {
@@ -81,6 +82,11 @@ export async function forwardToBest(
   return best.forwarded
 }
 
+/** A large form passes on as it arrives, so there is nothing to send to another upstream. */
+function isSentOnce({ form }: Call): boolean {
+  return form !== undefined && form.bytes === undefined
+}
+
 function searchFor(
   { signal, headers }: Request,
   call: Call,
@@ -99,21 +105,20 @@ function searchFor(
 
 async function ask(
   request: Request,
-  body: Uint8Array<ArrayBuffer>,
-  {
-    requestId,
-    call: {
-      path: { endpoint: path },
-      sessionId,
-    },
-  }: LedgerEntry,
+  body: OutgoingBody | undefined,
+  { requestId, call }: LedgerEntry,
   { attempt, place }: { attempt: Attempt; place: Place },
   context: UpstreamContext,
 ): Promise<Outcome> {
+  const { path, upstreamPath, sessionId, form } = call
+  const { method, query, besideVersion } = path
   try {
-    const forwarded = await forward(request, { path, body, requestId, sessionId }, attempt.upstream, context)
+    const outgoing = { method, path: upstreamPath, besideVersion, query, body, requestId, sessionId }
+    const forwarded = await forward(request, outgoing, attempt.upstream, context)
     return { attempt, place, status: forwarded.response.status, forwarded }
   } catch (error) {
+    const refused = form?.failure()
+    if (refused !== undefined) throw refused
     if (request.signal.aborted || !(error instanceof Fault)) throw error
     return { attempt, place, status: statusOf(error), fault: error }
   }

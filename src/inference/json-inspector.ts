@@ -1,6 +1,6 @@
-// Watches a JSON response for its usage.
+// Watches a JSON response for its usage, and passes any other that is not a stream of events.
 import { upstreamTextBytesParsedMax } from '../limits.ts'
-import { countsOf, type Inspector, modelOf, parseObject, usageOf } from './usage.ts'
+import { audioSecondsOf, countsOf, type Inspector, modelOf, parseObject, responseIdOf, usageOf } from './usage.ts'
 import { createUsageScanner, type UsageScanner } from './usage-scanner.ts'
 
 type Fields = Record<string, unknown>
@@ -29,8 +29,30 @@ export function inspectJson(): Inspector {
     rest: () => held,
     result: () => {
       const response = read(passed)
-      return { model: modelOf(response), counts: countsOf(usageOf(response)) }
+      return {
+        model: modelOf(response),
+        responseId: responseIdOf(response),
+        counts: countsOf(usageOf(response)),
+        audioSeconds: audioSecondsOf(response),
+      }
     },
+  }
+}
+
+/** For audio, images and text: the same, without a look at them. Nothing more is known when the client leaves. */
+export function inspectNothing(): Inspector {
+  let held: Uint8Array = nothing
+  return {
+    take: (chunk) => {
+      const released = held
+      held = chunk
+      return released
+    },
+    isFinal: () => false,
+    isUsageDue: () => false,
+    isWhole: () => true,
+    rest: () => held,
+    result: () => ({ model: undefined, counts: undefined }),
   }
 }
 

@@ -13,6 +13,8 @@ import { storableText } from '../values/bytes.ts'
 import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
 import type { Place } from './queue/dispatch.ts'
+import { storedResponseOf } from './stored-responses.ts'
+import { unitsOf } from './units.ts'
 import type { Attempt } from './upstream/targets.ts'
 import { type Inspection, raiseToSeen, type TokenCounts } from './usage.ts'
 
@@ -22,7 +24,7 @@ export const nothingSeen: Inspection = { model: undefined, counts: undefined }
 
 /** What an entry is written with. */
 export type LedgerContext = {
-  writer: Pick<Writer, 'appendUsage'>
+  writer: Pick<Writer, 'appendUsage' | 'appendStoredResponse'>
   spending: Spending
   budgets: Pick<Budgets, 'add'>
   keyRates: KeyRates
@@ -68,9 +70,14 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): 
   const { writer, spending, keyRates, now, log } = entry.context
   const row = rowOf(entry, ending)
   entry.place?.end(row.totalTokens ?? undefined)
+  const stored = storedResponseOf(entry.call, ending.inspected, {
+    ...{ status: ending.status, keyId: row.keyId, createdAt: now() },
+    upstreamId: entry.attempt?.upstream.id,
+  })
   let isCommitted = false
   try {
-    await writer.appendUsage(row)
+    // Both share a commit.
+    await Promise.all([writer.appendUsage(row), stored && writer.appendStoredResponse(stored)])
     isCommitted = true
     countForBudgets(entry, row)
   } catch (error) {
@@ -93,7 +100,8 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
   const { context, requestId, call, attempt, attribution, startedAt, firstByteAt } = entry
   const { key, accessToken } = entry.principal
   const { model } = inspected
-  const { counts, isEstimate } = countsFor(inspected, completed)
+  const { counts, isEstimate } = call.path.isCharged ? countsFor(inspected, completed) : notCharged
+  const units = unitsOf(call, status, inspected)
   return {
     at: startedAt,
     requestId,
@@ -118,9 +126,11 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     totalTokens: counts?.totalTokens ?? null,
     cachedTokens: counts?.cachedTokens ?? null,
     reasoningTokens: counts?.reasoningTokens ?? null,
-    costNanodollars: costOfResponse(entry, model, isEstimate ? atLeast(counts) : counts),
-    usageSource: inspected.counts === undefined ? 'none' : 'upstream',
+    costNanodollars: costOfResponse(entry, model, isEstimate ? atLeast(counts) : counts, units),
+    usageSource: inspected.counts === undefined || !call.path.isCharged ? 'none' : 'upstream',
     estimated: isEstimate,
+    unit: units === undefined ? null : (call.path.unit ?? null),
+    units: units ?? null,
     // The clock can be set back in between.
     firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
     durationMilliseconds: Math.max(0, context.now() - startedAt),
@@ -130,6 +140,9 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     metadata: call.said.metadata === undefined ? null : storableText(withoutKeysAndTokens(call.said.metadata)),
   }
 }
+
+/** A response that only counts, or repeats the usage of another request. */
+const notCharged = { counts: undefined, isEstimate: false }
 
 /** A stream that did not end counts at least what was seen of it, no matter who ended it. */
 function countsFor(
@@ -150,14 +163,15 @@ function costOfResponse(
   { context, call, attempt }: LedgerEntry,
   model: string | undefined,
   counts: TokenCounts | undefined,
+  units: number | undefined,
 ): number | null {
-  if (counts === undefined) return null
-  if (counts.costNanodollars !== null) return counts.costNanodollars
+  if (counts?.costNanodollars != null) return counts.costNanodollars
+  if (counts === undefined && units === undefined) return null
   const { priceOf } = context.registry
   const price =
     (model === undefined ? undefined : priceOf(model)) ??
     (attempt?.model === undefined ? undefined : priceOf(attempt.model))
-  return price === undefined ? null : costOf(price, counts, call.path)
+  return price === undefined ? null : costOf(price, { counts, units }, call.path)
 }
 
 function storable(text: string | undefined): string | null {

@@ -10,6 +10,7 @@ import { configKeys } from '../presets/schema/parameters.ts'
 import { createPause, giveWay } from '../scheduling/give-way.ts'
 import { isLonger } from '../values/characters.ts'
 import type { Call } from './call.ts'
+import { holdsJson } from './form-body.ts'
 import { stepsForName, whatNameSays } from './member-names.ts'
 
 /** Where data is, by the names of members, across lists. Everything else may be an instruction to the upstream. */
@@ -52,15 +53,28 @@ const options = new Set<string>([...configKeys, 'thinking', 'output_config', 'sp
  * @throws Fault `forbidden` as `checkModels`; `invalid` for too many names, or for a member that is named twice:
  * upstreams may read either
  */
-export async function checkNamedModels(principal: Principal, { sent, fields, models }: Call): Promise<void> {
-  if (!isLimited(principal, 'models')) return
+export async function checkNamedModels(principal: Principal, { path, json, fields, models }: Call): Promise<void> {
+  if (path.body === 'none' || !isLimited(principal, 'models')) return
   // First, so that a request that names no model is refused for that.
   checkModels(principal, models)
-  await giveWayAfter(sent.bytes)
-  if (await hasMemberTwice(sent)) throw await memberTwice(sent.bytes, 'anywhere')
-  await giveWayAfter(sent.bytes)
+  if (json === undefined) {
+    rejectJsonIn(fields)
+    return checkModels(principal, await findModelNames(fields))
+  }
+  await giveWayAfter(json.bytes)
+  if (await hasMemberTwice(json)) throw await memberTwice(json.bytes, 'anywhere')
+  await giveWayAfter(json.bytes)
   checkModels(principal, await findModelNames(fields))
-  await giveWayAfter(sent.bytes)
+  await giveWayAfter(json.bytes)
+}
+
+/** Some upstreams parse fields of a form, each in its own way. The prompt is text to all of them. */
+function rejectJsonIn(fields: Fields): void {
+  for (const [name, value] of Object.entries(fields)) {
+    if (name === 'prompt' || ![value].flat().some((text) => holdsJson(String(text)))) continue
+    const why = 'a caller that is limited to models may not send JSON in a form'
+    throw new Fault('invalid', `The field ${JSON.stringify(name)} holds JSON: ${why}`)
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import type { OperationDoc } from '../http/operation-doc.ts'
 import { jsonOutermostMembersMax, modelCharactersMax, modelNamesMax } from '../limits.ts'
 import { flag, freeObject, matching, object as objectOf } from '../presets/schema/check.ts'
 import { models } from '../presets/schema/parameter-shapes.ts'
+import { type InferencePath, inferencePaths } from '../values/inference-paths.ts'
 import { markedModelText, presetMarker, presetReferenceText } from '../values/preset-text.ts'
 import { type } from '../values/shape.ts'
 
@@ -46,13 +47,44 @@ const relayed: OperationDoc['responses'] = {
   },
 }
 
-export const inferenceDescription: OperationDoc = {
-  summary: 'Run inference: the same path on the inference server, as JSON or as an event stream',
-  access: 'inference',
-  rules,
-  body: { mediaType: 'application/json', shape: { schema: body } },
-  responses: relayed,
+const form = {
+  type: 'object',
+  properties: {
+    model: { type: 'string', minLength: 1, maxLength: modelCharactersMax, not: { pattern: presetMarker } },
+    file: { type: 'string', contentMediaType: 'application/octet-stream' },
+  },
 }
+const formRules =
+  'Send model before the file. No field model is sent twice, names have letters, digits and ._-[], and presets do not ' +
+  'apply. The inference server checks everything else, and its errors pass through. A large file passes on as it arrives.'
+
+const ofBody: Record<InferencePath['body'], Pick<OperationDoc, 'summary' | 'rules' | 'body' | 'segments'>> = {
+  json: {
+    summary: 'Run inference: the same path on the inference server, as JSON or as an event stream',
+    rules,
+    body: { mediaType: 'application/json', shape: { schema: body } },
+  },
+  form: {
+    summary: 'Run inference on a file: the same path on the inference server',
+    rules: formRules,
+    body: { mediaType: 'multipart/form-data', shape: { schema: form } },
+  },
+  none: {
+    summary: 'Use a stored response: the same path on the inference server that has it',
+    rules: 'Only the key that made a response can use it.',
+    segments: { response: type('string > 0').configure({ says: 'The id of the response' }) },
+  },
+}
+
+/** By method and path. */
+export const inferenceDescriptions: ReadonlyMap<string, OperationDoc> = new Map(
+  (Object.entries(inferencePaths) as [string, InferencePath][]).map(
+    ([name, { method, endpoint, body, ofResponse }]) => [
+      `${method} ${endpoint}`,
+      { ...ofBody[body], ...(ofResponse ? { name } : {}), access: 'inference', responses: relayed },
+    ],
+  ),
+)
 
 export const modelDescription: OperationDoc = {
   name: 'modelsShow',

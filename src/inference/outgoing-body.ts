@@ -4,10 +4,23 @@ import type { JsonObject } from '../http/body.ts'
 import { withMembers, withMoreMembers } from '../http/json-text.ts'
 import type { Fields } from '../presets/schema/fields.ts'
 import type { Call } from './call.ts'
+import type { OutgoingBody } from './upstream/forward.ts'
 
-/** The body that requests `model`, which is one of `call.models`, or undefined when the body names none. */
-export function outgoingBody(
-  { sent, fields, requestsUsage }: Call,
+/**
+ * The body that requests `model`, which is one of `call.models`, or undefined when the body names none. Undefined where
+ * the path has no body. A form names one model, and is never changed.
+ */
+export function outgoingBody(call: Call, model: string | undefined): OutgoingBody | undefined {
+  const { json, form } = call
+  if (json !== undefined) return { contentType: 'application/json', bytes: jsonFor(json, call, model) }
+  if (form === undefined) return undefined
+  const { contentType, bytes, stream, failure } = form
+  return { contentType, bytes, stream, failure }
+}
+
+function jsonFor(
+  sent: JsonObject,
+  { fields, requestsUsage }: Call,
   model: string | undefined,
 ): Uint8Array<ArrayBuffer> {
   let wanted = fields

@@ -2,6 +2,7 @@
 // billionths of a US dollar.
 import type { Price } from '../../db/schema/schema.ts'
 import { nanodollarsPerDollar, responseDollarsMax } from '../limits.ts'
+import type { InferencePath, Unit } from '../values/inference-paths.ts'
 import { compilePatterns } from '../values/pattern.ts'
 import type { TokenCounts } from './usage.ts'
 
@@ -23,16 +24,43 @@ export function compilePrices(rows: readonly Price[]): PriceList {
   return (model) => byName.get(model) ?? patterns.find(({ fits }) => fits(model))?.row
 }
 
+type Path = Pick<InferencePath, 'generates' | 'unit'>
+
 /**
- * The cost of the counted tokens, rounded to whole nanodollars. Cached tokens are part of the prompt and can have a
- * separate price. Null when a count that matters is unknown, and beyond the maximum cost of a response, which only a
- * mistake in price or count can reach. `generates`: whether the endpoint returns a completion; otherwise all tokens
- * belong to the prompt.
+ * The cost of what was counted, rounded to whole nanodollars: tokens, and units if the model has a price for them. Null
+ * when nothing that has a price is known, and beyond the maximum cost of a response, which only a mistake in price or
+ * count can reach.
  */
 export function costOf(
+  price: Price,
+  { counts, units }: { counts: PricedCounts | undefined; units: number | undefined },
+  path: Path,
+): number | null {
+  const ofTokens = counts === undefined ? null : costOfTokens(price, counts, path)
+  const ofUnits = path.unit === undefined || units === undefined ? null : costOfUnits(price, units, path.unit)
+  if (ofTokens === null && ofUnits === null) return null
+  const cost = Math.round((ofTokens ?? 0) + (ofUnits ?? 0))
+  return cost <= responseDollarsMax * nanodollarsPerDollar ? cost : null
+}
+
+function costOfUnits(price: Price, units: number, unit: Unit): number | null {
+  const { characterNanodollars, imageNanodollars, audioSecondNanodollars } = price
+  const ofOne = {
+    character: characterNanodollars === null ? null : characterNanodollars / tokensPerPrice,
+    image: imageNanodollars,
+    audio_second: audioSecondNanodollars,
+  }[unit]
+  return ofOne === null ? null : units * ofOne
+}
+
+/**
+ * Cached tokens are part of the prompt and can have a separate price. Null when a count that matters is unknown.
+ * `generates`: whether the endpoint returns a completion; otherwise all tokens belong to the prompt.
+ */
+function costOfTokens(
   { promptNanodollars, completionNanodollars, cachedNanodollars }: Price,
   { promptTokens, completionTokens, totalTokens, cachedTokens }: PricedCounts,
-  { generates }: { generates: boolean },
+  { generates }: Path,
 ): number | null {
   const prompt = generates ? promptTokens : (promptTokens ?? totalTokens)
   const completion = generates ? completionTokens : (completionTokens ?? 0)
@@ -42,6 +70,5 @@ export function costOf(
     (prompt - cached) * promptNanodollars +
     cached * (cachedNanodollars ?? promptNanodollars) +
     completion * completionNanodollars
-  const cost = Math.round(total / tokensPerPrice)
-  return cost <= responseDollarsMax * nanodollarsPerDollar ? cost : null
+  return total / tokensPerPrice
 }

@@ -7,7 +7,7 @@ import { type AdmissionContext, watchKey } from '../keys/admission.ts'
 import { upstreamResponseBytesWholeMax } from '../limits.ts'
 import { errorEvent } from './error-event.ts'
 import { inspectEvents } from './event-inspector.ts'
-import { inspectJson } from './json-inspector.ts'
+import { inspectJson, inspectNothing } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, writeLedgerEntry } from './ledger.ts'
 import { type PassageEnd, passThrough, passWhole } from './pass-through.ts'
 import { credentialRefused, type UpstreamResponse } from './upstream/forward.ts'
@@ -37,7 +37,7 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
     return settleFailure(credentialRefused(upstream), pending)
   }
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
-  const inspector = streams ? inspectEvents(entry.call) : inspectJson()
+  const inspector = streams ? inspectEvents(entry.call) : isJson(response) ? inspectJson() : inspectNothing()
   const settle = ({ completed, clientLeft }: PassageEnd) => {
     pending.restoreIdleLimit()
     const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
@@ -86,6 +86,11 @@ export async function settleFailure(error: unknown, pending: UnsettledRequest): 
   await writeLedgerEntry(entry, { status, completed: false, clientLeft, inspected: nothingSeen })
   if (clientLeft) return new Response(null, { status })
   throw fault
+}
+
+/** Some inference servers name no type. */
+function isJson({ headers }: Response): boolean {
+  return /^(?:application\/(?:[\w.+-]+\+)?json\b|$)/i.test(headers.get('content-type') ?? '')
 }
 
 /** Such a response has no body, whatever length it announces. */

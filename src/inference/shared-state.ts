@@ -29,10 +29,10 @@ export function rejectBackground({ path, fields: { background } }: Call): void {
  * requests within a large body.
  * @throws Fault `invalid` that names the member
  */
-export async function rejectSharedState({ fields, sent }: Call): Promise<void> {
+export async function rejectSharedState({ fields, json }: Call): Promise<void> {
   for (const name of continuingNames) if (isUsed(fields[name])) throw shared(name)
   if (Array.isArray(fields.input) && fields.input.some(isItemReference)) throw shared('input with item_reference')
-  await giveWayAfter(sent.bytes)
+  if (json !== undefined) await giveWayAfter(json.bytes)
   const pause = createPause()
   const waiting: object[] = [{ ...fields, metadata: undefined }]
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {

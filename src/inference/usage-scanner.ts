@@ -11,8 +11,8 @@ const braceBit = 0x20
 const valueBytesMax = 10_000
 /** The longest name below, with each character as an escape. */
 const nameBytesMax = 48
-const outerNames = new Set(['usage', 'model', 'type', 'response', 'message'])
-const innerNames = new Set(['usage', 'model'])
+const outerNames = new Set(['usage', 'model', 'type', 'response', 'message', 'id', 'duration'])
+const innerNames = new Set(['usage', 'model', 'id'])
 /** Objects that nest the fields. */
 const nestingNames = new Set(['response', 'message'])
 /** The first bytes of a string are read one by one; from there, searching for its end is faster. */

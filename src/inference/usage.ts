@@ -17,6 +17,10 @@ export type TokenCounts = {
 /** What is known of a response once it has passed. `counts` is undefined when the upstream sent no usage. */
 export type Inspection = {
   model: string | undefined
+  /** The id of the response. */
+  responseId?: string | undefined
+  /** The length of the audio that was read. */
+  audioSeconds?: number | undefined
   counts: TokenCounts | undefined
   /** Of a stream whose usage has not come: the least number of tokens in the content that has passed. */
   tokensSeen?: number | undefined
@@ -78,6 +82,18 @@ function within({ response, message }: Fields): Fields {
 export function modelOf(response: Fields): string | undefined {
   const model = response.model ?? within(response).model
   return typeof model === 'string' ? model : undefined
+}
+
+export function responseIdOf(response: Fields): string | undefined {
+  const id = within(response).id ?? response.id
+  return typeof id === 'string' ? id : undefined
+}
+
+/** Transcriptions say it in their usage, or, if they are verbose, as a number or text. */
+export function audioSecondsOf(response: Fields): number | undefined {
+  const sent = usageOf(response)?.seconds ?? response.duration
+  const seconds = typeof sent === 'string' && sent !== '' ? Number(sent) : sent
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= countMax ? seconds : undefined
 }
 
 export function usageOf(response: Fields): Fields | undefined {

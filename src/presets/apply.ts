@@ -1,6 +1,6 @@
 // Applies a preset to the body of a request: the preset fills in what the request leaves open, translated to that body's dialect.
 import { Fault } from '../fault.ts'
-import type { Target } from '../values/inference-paths.ts'
+import type { JsonTarget as Target } from '../values/inference-paths.ts'
 import { messagesFields } from './dialects/to-messages.ts'
 import { responsesFields } from './dialects/to-responses.ts'
 import type { PresetContent } from './preset.ts'
@@ -10,11 +10,11 @@ import { isInstruction } from './schema/messages.ts'
 import { configKeys } from './schema/parameters.ts'
 import { isChoiceAmong, toolName } from './schema/tools.ts'
 
-/** Upstreams refuse unknown fields for embeddings and rerank, and know only these. */
-const vectorKeys = ['model', 'models', 'provider', 'route']
+/** Upstreams refuse unknown fields on paths that generate no text, and know only these. */
+const routingKeys = ['model', 'models', 'provider', 'route']
 /** Without `logprobs`, which is a number in completions and a boolean in chat. */
 const completionKeys = [
-  ...vectorKeys,
+  ...routingKeys,
   'temperature',
   'top_p',
   'top_k',
@@ -41,14 +41,29 @@ const translations: Record<Target, (config: Fields) => Fields> = {
     const limit = memberOf(config, 'max_completion_tokens') ?? memberOf(config, 'max_tokens')
     return pick({ ...config, max_tokens: limit }, completionKeys)
   },
-  embeddings: (config) => pick(config, vectorKeys),
-  rerank: (config) => pick(config, vectorKeys),
+  embeddings: routingFields,
+  rerank: routingFields,
+  score: routingFields,
+  classify: routingFields,
+  pooling: routingFields,
+  speech: routingFields,
+  images: routingFields,
+  // What takes part in the count.
+  countTokens: (config) => pick(messagesFields(config), [...routingKeys, 'tools', 'tool_choice', 'thinking']),
+  tokenize: routingFields,
+  detokenize: routingFields,
 }
+
+function routingFields(config: Fields): Fields {
+  return pick(config, routingKeys)
+}
+
 export const targets = Object.keys(translations) as Target[]
 
 /** Fields of a dialect that hold a preset's settings under another name. */
 const renamedFields: Partial<Record<Target, readonly string[]>> = {
   messages: ['system', 'stop_sequences', 'thinking', 'output_config'],
+  countTokens: ['system', 'thinking'],
   responses: ['instructions', 'max_output_tokens', 'text'],
 }
 
@@ -105,7 +120,9 @@ function dropConflicting(
   if (target === 'chat' && isGiven('max_tokens')) conflicting.push('max_completion_tokens')
   if (target === 'chat' && isGiven('max_completion_tokens')) conflicting.push('max_tokens')
   const left =
-    target === 'messages' ? dropConflictingThinking(offered, request) : dropConflictingReasoning(offered, request)
+    target === 'messages' || target === 'countTokens'
+      ? dropConflictingThinking(offered, request)
+      : dropConflictingReasoning(offered, request)
   for (const name of conflicting) delete left[name]
   return left
 }
@@ -203,6 +220,7 @@ function withSystemPrompt(target: Target, body: Fields, systemPrompt: string): F
       if (!Array.isArray(messages) || messages.some(isInstruction)) return body
       return { ...body, messages: [{ role: 'system', content: systemPrompt }, ...messages] }
     case 'messages':
+    case 'countTokens':
       if (memberOf(body, 'system') !== undefined || hasInstruction(messages)) return body
       return { ...body, system: systemPrompt }
     case 'responses':

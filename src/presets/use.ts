@@ -1,6 +1,6 @@
 // Uses a preset: finds the one that a request names, in the workspace of its key, and completes the body with it.
 import { Fault } from '../fault.ts'
-import type { Target } from '../values/inference-paths.ts'
+import type { JsonTarget } from '../values/inference-paths.ts'
 import { applyPreset } from './apply.ts'
 import type { PresetReference } from './reference.ts'
 import type { Fields } from './schema/fields.ts'
@@ -17,7 +17,7 @@ export type CompletedRequest = {
  * @throws Fault `not_found` that names the preset, and as `applyPreset`
  */
 export async function completeBody(
-  target: Target,
+  target: JsonTarget,
   body: Fields,
   { slug, version: pinned }: PresetReference,
   workspaceId: string,

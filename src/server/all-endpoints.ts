@@ -5,28 +5,35 @@ import { withTypes } from '../admin/run-operation.ts'
 import { sessionEndpoints } from '../admin/sessions/endpoints.ts'
 import { createAdminEndpoints } from '../admin/transport/endpoints.ts'
 import { exchangeDescription, jwksDescription } from '../federation/openapi.ts'
-import type { Endpoint, Handle } from '../http/endpoint.ts'
+import type { Endpoint, Handle, ServedRoute } from '../http/endpoint.ts'
 import { createOpenApiDocument } from '../http/openapi.ts'
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
-import { inferenceDescription, modelDescription, modelsDescription } from '../inference/openapi.ts'
+import { inferenceDescriptions, modelDescription, modelsDescription } from '../inference/openapi.ts'
 import { createKeyEndpoints } from '../keys/endpoints.ts'
 import { metricsEndpoint } from '../monitoring/metrics-endpoint.ts'
 import { createPresetEndpoints } from '../presets/endpoints.ts'
 import type { Context } from './context.ts'
 import { workloadRoutes } from './workload-routes.ts'
 
-/** The documentation of workload routes that do not bring their own. Paths of inference that are not here share one. */
-const workloadDescriptions: Readonly<Record<string, OperationDoc>> = {
-  '/oauth/token': exchangeDescription,
-  '/oauth/jwks': jwksDescription,
-  '/models': modelsDescription,
-  '/models/{model+}': modelDescription,
+/** The documentation of workload routes that do not bring their own. */
+const workloadDescriptions: ReadonlyMap<string, OperationDoc> = new Map([
+  ['POST /oauth/token', exchangeDescription],
+  ['GET /oauth/jwks', jwksDescription],
+  ['GET /models', modelsDescription],
+  ['GET /models/{model+}', modelDescription],
+  ...inferenceDescriptions,
+])
+
+function describe(route: ServedRoute<Context>): Endpoint<Context> {
+  const openapi = workloadDescriptions.get(`${route.method} ${route.path}`)
+  if (openapi === undefined && !('openapi' in route)) throw new Error(`${route.path} has no documentation`)
+  return { ...(openapi && { openapi }), ...route } as Endpoint<Context>
 }
 
 export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
   const runOperation = withTypes(runByName)
   const endpoints: Endpoint<Context>[] = [
-    ...workloadRoutes.map((route) => ({ openapi: workloadDescriptions[route.path] ?? inferenceDescription, ...route })),
+    ...workloadRoutes.map(describe),
     ...createKeyEndpoints(runOperation),
     ...createPresetEndpoints(runOperation),
     ...createAdminEndpoints(runByName),

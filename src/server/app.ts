@@ -4,7 +4,7 @@ import type { RunByName } from '../admin/operation/operation.ts'
 import { describeError, Fault, logTextOf } from '../fault.ts'
 import { clientAddressOf } from '../http/client-address.ts'
 import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
-import { findNearestPath } from '../http/nearest-path.ts'
+import { findNearestPath, findSimilarPath } from '../http/nearest-path.ts'
 import { errorReply, statusOf } from '../http/reply.ts'
 import { createRequestId } from '../http/request-id.ts'
 import { createRouter } from '../http/router.ts'
@@ -87,7 +87,10 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     try {
       if (context.writer.isBroken()) throw stopping()
       if (hasTwoHosts(request)) throw new Fault('invalid', 'The request has two Host headers: send one')
-      if (match === undefined) throw notFound(findNearestPath(path, basePath, (await loadAll()).below), basePath)
+      if (match === undefined) {
+        const nearest = findNearestPath(path, basePath, (await loadAll()).below)
+        throw notFound(nearest ?? findSimilarPath(path, basePath, servedPaths), basePath)
+      }
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       // Health and the files of the page come without a refresh.
       const refreshing = match.found.isBesideBase === true ? undefined : context.follow.fresh()

@@ -1,29 +1,96 @@
 // The inference paths, one row each, with everything that is particular to a path. The codecs of their bodies, presets and errors are
 // tables by the names that stand here, each in the room that reads or writes them.
 
+/** What a price can count in addition to tokens: characters of the input, images, seconds of audio. */
+export const units = ['character', 'image', 'audio_second'] as const
+export type Unit = (typeof units)[number]
+
 /**
- * `takesStreamOptions`: a stream reports its usage only if `stream_options` asks for it. `generates`: the response is a completion; otherwise
- * all tokens belong to the prompt. `takesBackground`: the work can outlive its request. `errors`: the form in which clients expect errors.
+ * `body`: JSON, a form with a file, or none. `takesStreamOptions`: a stream reports its usage only if `stream_options` asks for it.
+ * `generates`: the response is a completion; otherwise all tokens belong to the prompt. `takesBackground`: the work can outlive its
+ * request. `errors`: the form in which clients expect errors. `isCharged`: what the response says of usage is that of this request.
+ * `unit`: what is counted in addition to tokens. `storesResponse`: the upstream keeps the response under its id; `ofResponse`: the path names
+ * such a response. `besideVersion`: inference servers have the path beside their `/v1`. `query`: parameters that reach the upstream.
  */
 export type InferencePath = {
+  method: 'POST' | 'GET' | 'DELETE'
   endpoint: string
+  body: 'json' | 'form' | 'none'
   takesStreamOptions: boolean
   generates: boolean
   takesBackground: boolean
   errors: 'chat' | 'messages' | 'responses'
+  isCharged: boolean
+  unit: Unit | undefined
+  storesResponse: boolean
+  ofResponse: boolean
+  besideVersion: boolean
+  query: readonly string[]
 }
 
-const usual = { takesStreamOptions: false, generates: true, takesBackground: false, errors: 'chat' } as const
+const usual = {
+  method: 'POST',
+  body: 'json',
+  takesStreamOptions: false,
+  generates: true,
+  takesBackground: false,
+  errors: 'chat',
+  isCharged: true,
+  unit: undefined,
+  storesResponse: false,
+  ofResponse: false,
+  besideVersion: false,
+  query: [],
+} as const
+const vectors = { ...usual, generates: false } as const
+const counting = { ...usual, isCharged: false, generates: false } as const
+const stored = {
+  ...usual,
+  body: 'none',
+  generates: false,
+  errors: 'responses',
+  isCharged: false,
+  ofResponse: true,
+} as const
+const response = '/responses/{response}'
 
 /** By what presets, commands and operations call the path. */
 export const inferencePaths = {
   chat: { ...usual, endpoint: '/chat/completions', takesStreamOptions: true },
   completions: { ...usual, endpoint: '/completions', takesStreamOptions: true },
-  responses: { ...usual, endpoint: '/responses', takesBackground: true, errors: 'responses' },
+  responses: { ...usual, endpoint: '/responses', takesBackground: true, errors: 'responses', storesResponse: true },
   messages: { ...usual, endpoint: '/messages', errors: 'messages' },
-  embeddings: { ...usual, endpoint: '/embeddings', generates: false },
-  rerank: { ...usual, endpoint: '/rerank', generates: false },
+  embeddings: { ...vectors, endpoint: '/embeddings' },
+  rerank: { ...vectors, endpoint: '/rerank' },
+  score: { ...vectors, endpoint: '/score' },
+  classify: { ...vectors, endpoint: '/classify', besideVersion: true },
+  pooling: { ...vectors, endpoint: '/pooling', besideVersion: true },
+  speech: { ...usual, endpoint: '/audio/speech', unit: 'character' },
+  transcriptions: { ...usual, endpoint: '/audio/transcriptions', body: 'form', unit: 'audio_second' },
+  translations: { ...usual, endpoint: '/audio/translations', body: 'form', unit: 'audio_second' },
+  images: { ...usual, endpoint: '/images/generations', unit: 'image' },
+  imageEdits: { ...usual, endpoint: '/images/edits', body: 'form', unit: 'image' },
+  countTokens: { ...counting, endpoint: '/messages/count_tokens', errors: 'messages' },
+  tokenize: { ...counting, endpoint: '/tokenize', besideVersion: true },
+  detokenize: { ...counting, endpoint: '/detokenize', besideVersion: true },
+  showResponse: { ...stored, method: 'GET', endpoint: response, query: ['include', 'include[]'] },
+  deleteResponse: { ...stored, method: 'DELETE', endpoint: response },
+  cancelResponse: { ...stored, endpoint: `${response}/cancel` },
+  responseItems: {
+    ...stored,
+    method: 'GET',
+    endpoint: `${response}/input_items`,
+    query: ['include', 'include[]', 'limit', 'order', 'after', 'before'],
+  },
 } as const satisfies Record<string, InferencePath>
 
 export type Target = keyof typeof inferencePaths
 export type InferenceEndpoint = (typeof inferencePaths)[Target]['endpoint']
+/** The paths whose body is JSON: presets complete these. */
+export type JsonTarget = {
+  [Name in Target]: (typeof inferencePaths)[Name]['body'] extends 'json' ? Name : never
+}[Target]
+
+export function isJsonTarget(target: Target): target is JsonTarget {
+  return inferencePaths[target].body === 'json'
+}

@@ -67,6 +67,8 @@ function newRow(ids: Ids): UsageRow {
     endUser: null,
     sessionId: null,
     metadata: null,
+    unit: null,
+    units: null,
   }
   const tokens = {
     promptTokens: 412,

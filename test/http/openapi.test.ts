@@ -1,6 +1,7 @@
 // The OpenAPI document: an independent validator accepts it, every route is in it, and the responses of the service match it.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { inferencePaths } from '../../src/values/inference-paths.ts'
 import { type Federation, startFederation } from '../support/latchkey.ts'
 import { createAnswerCheck, type OpenApiDocument, readDocument } from '../support/openapi.ts'
 
@@ -72,7 +73,7 @@ test('answers that carry a credential or administration are those that the harne
   expect(new Set(open)).toEqual(
     new Set([
       ...['/oauth/jwks', '/openapi.json', '/models', '/models/{model}', '/livez', '/readyz'],
-      ...['/chat/completions', '/completions', '/responses', '/messages', '/embeddings', '/rerank'],
+      ...Object.values(inferencePaths).map(({ endpoint }) => endpoint),
     ]),
   )
   expect(isPrivate('POST', '/oauth/token')).toBe(true)

@@ -50,7 +50,8 @@ describe('415 is the answer', () => {
       expect(latchkey.upstream.requests).toEqual([])
     })
 
-  for (const { endpoint: path } of Object.values(inferencePaths))
+  const withBody = Object.values(inferencePaths).filter(({ body }) => body !== 'none')
+  for (const { endpoint: path } of withBody)
     test(`on ${path}, without a row in the ledger`, async () => {
       const response = await send(path, 'application/x-www-form-urlencoded')
       expect(response.status).toBe(415)

@@ -3,12 +3,16 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Price } from '../../db/schema/schema.ts'
 import { compilePrices, costOf } from '../../src/inference/prices.ts'
+import type { Unit } from '../../src/values/inference-paths.ts'
 
 const price = (model: string, prompt = 0, completion = 0, cached: number | null = null): Price => ({
   model,
   promptNanodollars: prompt,
   completionNanodollars: completion,
   cachedNanodollars: cached,
+  characterNanodollars: null,
+  imageNanodollars: null,
+  audioSecondNanodollars: null,
   updatedAt: 0,
   deletedAt: null,
   managedBy: null,
@@ -62,20 +66,51 @@ describe('a cost', () => {
     ['beyond the whole numbers', price('m', most, most), counts(1e9, 1e9), text, null],
   ]
   for (const [name, given, tokens, kind, cost] of rows)
-    test(`${name} is ${cost ?? 'unknown'}`, () => expect(costOf(given, tokens, kind)).toBe(cost))
+    test(`${name} is ${cost ?? 'unknown'}`, () =>
+      expect(costOf(given, { counts: tokens, units: undefined }, { ...kind, unit: undefined })).toBe(cost))
 
   test('is a whole number that grows with the tokens, up to what an answer may cost', () => {
     const amount = fc.integer({ min: 0, max: most })
     const tokens = fc.integer({ min: 0, max: 1_000_000_000 })
+    const tokensOf = (one: number, other: number) => ({ counts: counts(one, other), units: undefined })
+    const path = { ...text, unit: undefined }
     fc.assert(
       fc.property(amount, amount, tokens, tokens, (prompt, completion, one, other) => {
-        const cost = costOf(price('m', prompt, completion), counts(one, other), text)
-        const more = costOf(price('m', prompt, completion), counts(one + 1, other), text)
+        const cost = costOf(price('m', prompt, completion), tokensOf(one, other), path)
+        const more = costOf(price('m', prompt, completion), tokensOf(one + 1, other), path)
         expect(Number.isSafeInteger(cost ?? 0)).toBe(true)
         expect(cost ?? 0).toBeLessThanOrEqual(1_000 * dollar)
         // Where fewer tokens have no cost, more have none either.
         expect(more ?? Number.POSITIVE_INFINITY).toBeGreaterThanOrEqual(cost ?? Number.POSITIVE_INFINITY)
       }),
     )
+  })
+})
+
+describe('a cost in units', () => {
+  const dollar = 1_000_000_000
+  const priced = {
+    ...price('m', dollar, dollar),
+    characterNanodollars: 15 * dollar,
+    imageNanodollars: dollar / 25,
+    audioSecondNanodollars: dollar / 10_000,
+  }
+  const rows: [name: string, unit: Unit, units: number | undefined, tokens: number | undefined, cost: number | null][] =
+    [
+      ['of characters, per million', 'character', 1_000, undefined, 15_000_000],
+      ['of images', 'image', 3, undefined, 120_000_000],
+      ['of a part of a second', 'audio_second', 2.5, undefined, 250_000],
+      ['of images and tokens', 'image', 1, 1_000_000, 1_040_000_000],
+      ['of no known amount', 'audio_second', undefined, undefined, null],
+    ]
+  for (const [name, unit, units, tokens, cost] of rows)
+    test(`${name} is ${cost ?? 'unknown'}`, () => {
+      const counted = tokens === undefined ? undefined : counts(tokens, 0)
+      expect(costOf(priced, { counts: counted, units }, { ...text, unit })).toBe(cost)
+    })
+
+  test('is unknown without a price for the unit', () => {
+    const path = { ...text, unit: 'image' as const }
+    expect(costOf(price('m', dollar, dollar), { counts: undefined, units: 1 }, path)).toBeNull()
   })
 })

@@ -104,7 +104,8 @@ describe('the time for the first byte', () => {
     const [upstream] = context.registry.upstreamsInOrder
     if (upstream === undefined) throw new Error('There is no upstream')
     const request = new Request('http://127.0.0.1/v1/chat/completions', { method: 'POST' })
-    const outgoing = { path: '/chat/completions', body: new Uint8Array(), requestId: 'id', firstByteMilliseconds }
+    const body = { contentType: 'application/json', bytes: new Uint8Array() }
+    const outgoing = { method: 'POST', path: '/chat/completions', body, requestId: 'id', firstByteMilliseconds }
     return forward(request, outgoing, upstream, {
       ...context,
       fetch: (_url, { signal }) => fetch(signal as AbortSignal),

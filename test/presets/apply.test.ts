@@ -1,7 +1,7 @@
 // A preset applied to a request, case by case; the rule as a whole is held in properties.test.ts.
 import { describe, expect, test } from 'bun:test'
 import { applyPreset } from '../../src/presets/apply.ts'
-import type { Target } from '../../src/values/inference-paths.ts'
+import type { JsonTarget as Target } from '../../src/values/inference-paths.ts'
 
 type Fields = Record<string, unknown>
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { applyPreset, targets } from '../../src/presets/apply.ts'
 import { type Dialect, readPreset } from '../../src/presets/preset.ts'
-import type { Target } from '../../src/values/inference-paths.ts'
+import type { JsonTarget as Target } from '../../src/values/inference-paths.ts'
 import { cpuMilliseconds } from '../support/cpu-time.ts'
 import type { Fields } from '../support/preset-bodies.ts'
 

@@ -15,10 +15,12 @@ const bearer = () => ({ authorization: `Bearer ${federation.key.key}` })
 
 const servedMessage =
   'Resource not found; below /v1 are /oauth/token, /oauth/jwks, /chat/completions, /completions, /responses, ' +
-  '/messages, /embeddings, /rerank, /models, and more in /v1/openapi.json'
+  '/messages, /embeddings, /rerank, /score, /classify, /pooling, /audio/speech, /audio/transcriptions, ' +
+  '/audio/translations, /images/generations, /images/edits, /messages/count_tokens, /tokenize, /detokenize, ' +
+  '/models, and more in /v1/openapi.json'
 
 describe('404', () => {
-  const paths = ['/', '/v1', '/v1/', '/v1/unknown', '/v1/%6fauth/jwks', '/v1/completions/x']
+  const paths = ['/', '/v1', '/v1/', '/v1/unknown', '/v1/%6fauth/jwks', '/v1/completions/x/y/z']
   for (const path of paths) {
     test(`${path} is not found, with or without a credential`, async () => {
       for (const headers of [{}, bearer()]) {
@@ -30,7 +32,7 @@ describe('404', () => {
     })
   }
 
-  const unserved = ['audio/transcriptions', 'images/generations', 'moderations', 'files', 'messages/count_tokens']
+  const unserved = ['moderations', 'files', 'realtime', 'batches', 'vector_stores', 'audio/voices']
   test.each(unserved)('/v1/%s, which others serve, is answered with what is served', async (path) => {
     const response = await fetch(at(`/v1/${path}`), { method: 'POST', headers: bearer(), body: '{}' })
     expect(response.status).toBe(404)
@@ -50,6 +52,11 @@ describe('404 with the nearest path', () => {
     ['/api/v1/chat/completions', '/v1/chat/completions'],
     ['/v1/openai/v1/embeddings', '/v1/embeddings'],
     ['/anthropic/v1/messages', '/v1/messages'],
+    ['/v1/completions/x', '/v1/completions'],
+    ['/v1/chat/completion', '/v1/chat/completions'],
+    ['/v1/audio/transcription', '/v1/audio/transcriptions'],
+    ['/v1/image/generations', '/v1/images/generations'],
+    ['/v1/messages/count-tokens', '/v1/messages/count_tokens'],
   ]
   for (const [path, nearest] of rows) {
     test(`${path} asks for ${nearest}`, async () => {

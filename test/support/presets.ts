@@ -27,7 +27,7 @@ export const bodyOf = {
   '/messages': { messages: [{ role: 'user', content: 'hello' }] },
   '/embeddings': { input: 'hello' },
   '/rerank': { query: 'hello', documents: ['a', 'b'] },
-} as const satisfies Record<InferenceEndpoint, Fields>
+} as const satisfies Partial<Record<InferenceEndpoint, Fields>>
 export type InferencePath = keyof typeof bodyOf
 export const inferencePaths = Object.keys(bodyOf) as InferencePath[]
 

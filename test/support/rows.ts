@@ -217,5 +217,7 @@ export function usageRow(requestId: string, { organization, workspace, key }: Or
     endUser: null,
     sessionId: null,
     metadata: null,
+    unit: null,
+    units: null,
   }
 }

@@ -1,4 +1,5 @@
-// The fields of a price: US dollars per million tokens of the models that a pattern names.
+// The fields of a price: US dollars per million tokens, and for what is not counted in tokens, of the models that a
+// pattern names.
 
 import type { Price } from '../../../db/schema/schema.ts'
 import { modelCharactersMax, priceDollarsMax } from '../../limits.ts'
@@ -36,6 +37,27 @@ export const priceFields = {
       says: 'US dollars per million cached prompt tokens (default: the price of prompt tokens)',
       form: 'money',
     },
+  },
+  character: {
+    shape: dollars.or('null'),
+    column: 'characterNanodollars',
+    stored: storedMoney,
+    shown: 'number | null',
+    flag: { option: '--character <dollars>', says: 'US dollars per million characters of speech', form: 'money' },
+  },
+  image: {
+    shape: dollars.or('null'),
+    column: 'imageNanodollars',
+    stored: storedMoney,
+    shown: 'number | null',
+    flag: { option: '--image <dollars>', says: 'US dollars per image', form: 'money' },
+  },
+  audio_second: {
+    shape: dollars.or('null'),
+    column: 'audioSecondNanodollars',
+    stored: storedMoney,
+    shown: 'number | null',
+    flag: { option: '--audio-second <dollars>', says: 'US dollars per second of audio', form: 'money' },
   },
   managed_by: { column: 'managedBy', shown: 'string | null' },
   updated_at: { column: 'updatedAt', stored: storedTime, shown: 'string' },

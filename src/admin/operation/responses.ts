@@ -130,6 +130,8 @@ const requestFields = {
   total_tokens: 'number.integer | null',
   cached_tokens: 'number.integer | null',
   reasoning_tokens: 'number.integer | null',
+  unit: "'character' | 'image' | 'audio_second' | null",
+  units: 'number | null',
   cost: 'number | null',
   usage_source: "'upstream' | 'none'",
   estimated: 'boolean',

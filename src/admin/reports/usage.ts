@@ -177,6 +177,8 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     total_tokens: row.totalTokens,
     cached_tokens: row.cachedTokens,
     reasoning_tokens: row.reasoningTokens,
+    unit: row.unit,
+    units: row.units,
     cost: row.costNanodollars === null ? null : row.costNanodollars / nanodollarsPerDollar,
     usage_source: row.usageSource,
     estimated: row.estimated,

@@ -75,7 +75,13 @@ async function fetchWhole(
   requestId: string,
 ): Promise<ListResponse> {
   const startedAt = performance.now()
-  const outgoing = { path, body: undefined, requestId, firstByteMilliseconds: upstreamListMillisecondsMax }
+  const outgoing = {
+    method: 'GET',
+    path,
+    body: undefined,
+    requestId,
+    firstByteMilliseconds: upstreamListMillisecondsMax,
+  }
   const { response, headers, abort } = await forward(request, outgoing, upstream, context)
   let isLate = false
   const timer = setTimeout(

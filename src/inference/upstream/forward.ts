@@ -27,9 +27,24 @@ export type UpstreamResponse = {
   whenClientLeaves: (act: () => void) => void
 }
 
+/** A body in bytes, or one that passes as it arrives and can be sent once: `onProgress` is called for each chunk. */
+export type OutgoingBody = {
+  contentType: string
+  bytes?: Uint8Array<ArrayBuffer> | undefined
+  stream?: (onProgress: () => void) => ReadableStream<Uint8Array>
+  /** Why the rest of what passes was refused, which says nothing of the upstream. */
+  failure?: () => Fault | undefined
+}
+
+/** `besideVersion`: the path is relative to the base URL without its last segment, if that is a version. */
 export type OutgoingRequest = {
+  /** GET serves HEAD too: the runtime leaves out the body of the response. */
+  method: string
   path: string
-  body: Uint8Array<ArrayBuffer> | undefined
+  besideVersion?: boolean
+  /** Names of the parameters that are passed on. */
+  query?: readonly string[]
+  body: OutgoingBody | undefined
   requestId: string
   sessionId?: string
   /** How long the response may take to begin; by default the upstream's own limit. */
@@ -48,25 +63,34 @@ export async function forward(
   upstream: Upstream,
   context: UpstreamContext,
 ): Promise<UpstreamResponse> {
-  const { path, body, firstByteMilliseconds = upstream.firstByteSeconds * 1_000 } = outgoing
+  const { method, body, firstByteMilliseconds = upstream.firstByteSeconds * 1_000 } = outgoing
   const controller = new AbortController()
   const abort = () => controller.abort()
   let leave = abort
   if (request.signal.aborted) abort()
   request.signal.addEventListener('abort', () => leave())
   let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    abort()
-  }, firstByteMilliseconds)
+  const waitForFirstByte = () =>
+    setTimeout(() => {
+      isLate = true
+      abort()
+    }, firstByteMilliseconds)
+  let timer = waitForFirstByte()
+  // It begins again with each chunk of a body that is still arriving.
+  const onProgress = () => {
+    clearTimeout(timer)
+    timer = waitForFirstByte()
+  }
   try {
     const headers = await headersFor(request, outgoing, upstream, context)
+    const url = urlFor(request, outgoing, upstream)
+    const isReplayable = body === undefined || body.bytes !== undefined
     const send = () =>
-      context.fetch(upstream.baseUrl + path + forwardedQuery(request.url), {
-        // HEAD is sent as GET: the runtime leaves out the body of the response.
-        method: body === undefined ? 'GET' : request.method,
+      context.fetch(url, {
+        method,
         headers,
-        body,
+        body: body?.bytes ?? body?.stream?.(onProgress),
+        ...(isReplayable ? {} : { duplex: 'half' }),
         redirect: 'manual',
         // A response that is encoded against our request is not decoded here: a few bytes can become gigabytes.
         decompress: false,
@@ -75,7 +99,7 @@ export async function forward(
       })
     let response = await send()
     const firstCredential = credentialIn(headers)
-    if (response.status === 401 && (await hasNewCredential(headers, upstream, context))) {
+    if (response.status === 401 && isReplayable && (await hasNewCredential(headers, upstream, context))) {
       await response.body?.cancel()
       response = await send()
     }
@@ -94,7 +118,8 @@ export async function forward(
       whenClientLeaves,
     }
   } catch (cause) {
-    if (!request.signal.aborted) context.reachability.note(upstream, false)
+    const isOwnFault = body?.failure?.() !== undefined
+    if (!request.signal.aborted && !isOwnFault) context.reachability.note(upstream, false)
     if (cause instanceof Fault) {
       abort()
       throw cause
@@ -106,11 +131,26 @@ export async function forward(
   }
 }
 
-/** Anthropic's clients ask for beta features with `?beta=true`. Any other parameter is dropped: an upstream may act on it. */
-function forwardedQuery(url: string): string {
+function urlFor(
+  { url }: Request,
+  { path, query = [], besideVersion = false }: OutgoingRequest,
+  { baseUrl }: Upstream,
+): string {
+  const base = besideVersion ? baseUrl.replace(/\/v\d+$/, '') : baseUrl
+  return base + path + forwardedQuery(url, query)
+}
+
+/**
+ * Anthropic's clients ask for beta features with `?beta=true`. Of all others, only those that the path names are passed
+ * on: an upstream may act on any.
+ */
+function forwardedQuery(url: string, names: readonly string[]): string {
   const at = url.indexOf('?')
   if (at < 0) return ''
-  return new URLSearchParams(url.slice(at)).get('beta') === 'true' ? '?beta=true' : ''
+  const sent = new URLSearchParams(url.slice(at))
+  const passed = [...sent].filter(([name]) => names.includes(name))
+  if (sent.get('beta') === 'true') passed.push(['beta', 'true'])
+  return passed.length === 0 ? '' : `?${new URLSearchParams(passed)}`
 }
 
 async function headersFor(
@@ -128,7 +168,7 @@ async function headersFor(
   }
   headers.via = before === null ? via : `${before}, ${via}`
   headers['accept-encoding'] = 'identity'
-  if (body !== undefined) headers['content-type'] = 'application/json'
+  if (body !== undefined) headers['content-type'] = body.contentType
   headers['x-request-id'] = requestId
   if (sessionId !== undefined && isHeaderValue(sessionId)) headers['x-session-id'] = sessionId
   const credential = await credentials.of(upstream)

@@ -97,6 +97,16 @@ function servers(rows, more) {
   })
 }
 
+/** What is not counted in tokens: characters of speech, images, seconds of audio. */
+function perUnit(/** @type {Price} */ { character, image, audio_second }) {
+  const parts = /** @type {[number | null, string][]} */ ([
+    [character, 'million characters'],
+    [image, 'image'],
+    [audio_second, 'second of audio'],
+  ])
+  return parts.flatMap(([price, unit]) => (price === null ? [] : [html`<div>${money(price)} per ${unit}</div>`]))
+}
+
 const prices = {
   label: 'Prices',
   key: (/** @type {Price} */ { model }) => model,
@@ -109,6 +119,7 @@ const prices = {
       align: 'end',
       cell: ({ cached }) => (cached === null ? html`<span class="muted">as prompt</span>` : money(cached)),
     },
+    { title: 'Per unit', cell: perUnit },
     { title: 'Changed', cell: ({ updated_at }) => ago(updated_at) },
   ]),
   empty: empty(

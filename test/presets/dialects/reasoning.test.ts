@@ -1,7 +1,7 @@
 // How much to think is said in several ways; a request that says it in one of them wins over a preset that says it in another.
 import { describe, expect, test } from 'bun:test'
 import { applyPreset } from '../../../src/presets/apply.ts'
-import type { Target } from '../../../src/values/inference-paths.ts'
+import type { JsonTarget as Target } from '../../../src/values/inference-paths.ts'
 
 type Fields = Record<string, unknown>
 
