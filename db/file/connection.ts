@@ -1,6 +1,7 @@
-// Opens the connection for @libsql/client and caches its prepared statements. Unpatched, the client prepares a
-// statement for every call, which takes longer than running it. The client itself is unmodified.
+// Opens a connection for @libsql/client and caches its prepared statements. Unpatched, the client prepares a statement for every
+// call, which takes longer than running it. The client itself is unmodified. The first connection locks the file for this process.
 
+import { resolve } from 'node:path'
 import { type Client, type InValue, LibsqlError } from '@libsql/client'
 import { ConnectionPool, Sqlite3Client } from '@libsql/client/sqlite3'
 import type Libsql from 'libsql'
@@ -16,6 +17,9 @@ const sourceCharactersMax = 8_192
 /** Frequent statements. Any other statement, such as a schema change, can change the results of cached ones. */
 const keepable = /^\s*(select|insert|update|delete|begin|commit|rollback|with)\b/i
 
+/** How long a connection waits for another one of this process, which holds a lock for microseconds. */
+export const busyMilliseconds = 5_000
+
 type Connection = ReturnType<ConnectionPool['acquireSync']>
 type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 
@@ -23,11 +27,18 @@ type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 export type ConnectedClient = Client & { commit: (statements: readonly BoundStatement[]) => Promise<void> }
 
 /**
+ * How SQLite reaches the file: the first lock of any connection is an exclusive one of this process, until its last connection is
+ * closed. Further connections of this process share the file, with the index of the log in memory (sqlite.org/vfs.html).
+ */
+const fileSystem = 'unix-excl'
+
+/**
  * Opens the file as one connection.
  * @throws when the file cannot be opened
  */
 export function connect(path: string): ConnectedClient {
-  const pool = new ConnectionPool(path, {}, 1)
+  const url = `file:${encodeURI(resolve(path)).replace(/[?#]/g, encodeURIComponent)}?vfs=${fileSystem}`
+  const pool = new ConnectionPool(url, {}, 1)
   const connection = pool.acquireSync()
   keepStatements(connection)
   // From here on, every call gets this connection, because the pool holds only this one.
@@ -127,6 +138,16 @@ function prepareOnce(statement: Statement, drop: () => void): Statement {
     run: (...parameters: unknown[]) => dropIfFailed(() => run(...parameters)),
     all: (...parameters: unknown[]) => dropIfFailed(() => all(...parameters)),
   })
+}
+
+/**
+ * Forces a garbage collection. libSQL finalizes a failed statement only when it is collected; until then, this process
+ * would keep a shared lock on a file that it failed to open and block other processes. Deno has no matching call, so there
+ * the lock ends with the process.
+ */
+export function letGo(): void {
+  const { Bun: runtime } = globalThis as { Bun?: { gc: (force: boolean) => void } }
+  runtime?.gc(true)
 }
 
 const noRows = new TypeError('The statement returns no rows')

@@ -2,8 +2,9 @@
 // closing any descriptor of the file releases the lock of the whole process.
 import { existsSync } from 'node:fs'
 import { latestSchema, newerSchema } from '../schema/migrate.ts'
-import { connect } from './connection.ts'
-import { isForeign, letGo, type OpenRefusal, refusalOf } from './open.ts'
+import { connect, letGo } from './connection.ts'
+import { type OpenRefusal, refusalOf } from './file-errors.ts'
+import { isForeign } from './open.ts'
 
 /**
  * `schema` is the version of the last migration. The signing keys are encrypted; the list is empty until `latchkey

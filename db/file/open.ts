@@ -1,7 +1,7 @@
 // Opens a database file as its only holder and migrates its schema, or a database on a server (server-database.ts). All
 // SQLite-specific workarounds are in this file.
 import { existsSync, realpathSync } from 'node:fs'
-import { type Client, LibsqlError } from '@libsql/client'
+import type { Client, InStatement, ResultSet } from '@libsql/client'
 import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
 import type { Patience } from '../remote/commit-once.ts'
 import type { SharedDatabase } from '../remote/shared-database.ts'
@@ -11,8 +11,10 @@ import * as shared from '../schema/node-schema.ts'
 import * as records from '../schema/record-schema.ts'
 import * as settings from '../schema/schema.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import { type ConnectedClient, connect } from './connection.ts'
-import { damagedFile, damageOf, writeObstacle } from './file-errors.ts'
+import { createCheckpoints } from './checkpoints.ts'
+import { busyMilliseconds, type ConnectedClient, connect, letGo } from './connection.ts'
+import { heldRefusal, type OpenRefusal, refusalOf, writeObstacle } from './file-errors.ts'
+import { createReader, type Reader } from './reader.ts'
 
 const schema = { ...settings, ...records, ...shared, ...log }
 
@@ -31,8 +33,17 @@ export type Database = {
   migratedFrom: number | undefined
   /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
   commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<void>
-  /** Moves the write-ahead log into the main file, unless checkpoints are held. Call it when the server is idle. */
-  checkpoint: () => Promise<void>
+  /**
+   * Queries that may take long. The second connection of a file answers them in its own thread, so that nothing else waits for them; a
+   * small file is read at once. A read has every commit that was acknowledged before it was asked for.
+   */
+  reader: Orm
+  /** How long the read of the second connection that runs has taken, in milliseconds; 0 between reads. */
+  readingMilliseconds: () => number
+  /**
+   * Moves the write-ahead log into the main file, unless checkpoints are held. While commits go on (`isBusy`), another thread does it.
+   */
+  checkpoint: (isBusy: boolean) => Promise<void>
   /**
    * Stops checkpoints until the returned function is called, so that another process can copy the main file. The log
    * grows meanwhile. Release before `close`, which runs a checkpoint.
@@ -50,31 +61,24 @@ export type Database = {
   close: () => Promise<void>
 }
 
-/**
- * Why a database was not opened: it is missing, another process holds it, a newer program migrated it, only a node may
- * migrate it, or it is damaged or not a database.
- */
-export type OpenRefusal = {
-  refused: 'missing' | 'held' | 'newer_schema' | 'older_schema' | 'unreadable' | 'unreachable'
-  message: string
-  cause?: unknown
-}
-
 export type OpenOptions = {
   path: string
   /** Whether to create a missing file. */
   create: boolean
   /** Commits survive a power loss with `full`, and a killed process with `normal`. */
   synchronous: 'normal' | 'full'
+  /** Called when the thread of the second connection has ended unasked. */
+  onReaderEnded?: ((reason: string) => void) | undefined
 }
 
-/**
- * Pages in the log that make a commit run a checkpoint (16 MiB). This limits the log even if the server is never idle.
- * The checkpoint holds the event loop for about 20 ms; four times as many pages held it for 80 ms.
- */
-const checkpointPages = 4_096
 /** Room for what is committed between two checkpoints. */
 const logBytes = 32 * 1024 * 1024
+
+/** A file with fewer pages (1 MiB) is read in less time than a slice of work may take. */
+const readerPagesMin = 256
+
+/** The files that this process has open: the lock keeps out other processes only. */
+const openPaths = new Set<string>()
 
 /**
  * Opens the file with an exclusive lock that lasts as long as this process, so SQLITE_BUSY cannot occur afterward
@@ -84,10 +88,10 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   if (!options.create && !existsSync(options.path)) {
     return { refused: 'missing', message: `There is no database at ${JSON.stringify(options.path)}` }
   }
+  if (existsSync(options.path) && openPaths.has(realpathSync(options.path))) return heldRefusal(options.path)
   let client: ConnectedClient | undefined
   try {
     client = connect(options.path)
-    await setPragma(client, 'locking_mode', 'exclusive')
     if (await isForeign(client)) {
       client.close()
       letGo()
@@ -100,7 +104,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
     await migrate(client, found)
     if (await isUnfinishedCopy(client))
       return refuse(client, 'unreadable', `The database ${JSON.stringify(options.path)} ${unfinishedCopy}`)
-    return toDatabase(client, options.path, found > 0 && found < latestSchema ? found : undefined)
+    return await toDatabase(client, options, found > 0 && found < latestSchema ? found : undefined)
   } catch (error) {
     client?.close()
     client = undefined
@@ -117,37 +121,54 @@ async function setPragmas(client: Client, { synchronous }: OpenOptions): Promise
   await setPragma(client, 'foreign_keys', 'on', 1)
   // Makes `insert or replace` run the triggers that protect audit and usage.
   await setPragma(client, 'recursive_triggers', 'on', 1)
-  await setPragma(client, 'wal_autocheckpoint', String(checkpointPages), checkpointPages)
+  // Only now: a file that another process owns is refused at once. The connections of this process wait for each other, for microseconds.
+  await client.execute(`pragma busy_timeout = ${busyMilliseconds}`)
   // A log that grew while checkpoints were held is cut when it starts from the beginning.
   await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
 }
 
-function toDatabase(client: ConnectedClient, path: string, migratedFrom: number | undefined): Database {
-  let holds = 0
-  const runCheckpointsAt = (pages: number) => client.execute(`pragma wal_autocheckpoint = ${pages}`)
+async function toDatabase(
+  client: ConnectedClient,
+  { path: given, onReaderEnded = () => {} }: OpenOptions,
+  migratedFrom: number | undefined,
+): Promise<Database> {
+  const path = realpathSync(given)
+  const reader: Reader = createReader(path, {
+    onStart: () => checkpoints.byCommits(false),
+    onEnded: (reason, isHopeless) => {
+      if (isHopeless) void checkpoints.byCommits(true)
+      onReaderEnded(reason)
+    },
+  })
+  const checkpoints = createCheckpoints(client, reader)
+  await checkpoints.byCommits(true)
+  openPaths.add(path)
   return {
     kind: 'file',
     client,
     orm: createOrm(client),
-    path: realpathSync(path),
+    path,
     shared: undefined,
     migratedFrom,
-    commit: client.commit,
-    checkpoint: async () => {
-      if (holds === 0) await client.execute('pragma wal_checkpoint(passive)')
+    commit: (statements) => {
+      const pause = checkpoints.pause()
+      return pause === undefined ? client.commit(statements) : pause.then(() => client.commit(statements))
     },
-    holdCheckpoints: async () => {
-      holds += 1
-      await runCheckpointsAt(0)
-      return async () => {
-        holds -= 1
-        if (holds === 0) await runCheckpointsAt(checkpointPages)
-      }
+    reader: createOrm({ execute: (statement) => readBeside(client, reader, statement) }),
+    readingMilliseconds: () => {
+      const since = reader.readingSince()
+      return since === undefined ? 0 : performance.now() - since
     },
-    giveBackPages: (pages) => giveBackPages(client, pages),
+    checkpoint: checkpoints.run,
+    holdCheckpoints: checkpoints.hold,
+    giveBackPages: async (pages) => {
+      await checkpoints.pause()
+      return giveBackPages(client, pages)
+    },
     close: async () => {
+      openPaths.delete(path)
       try {
-        await client.execute('pragma wal_checkpoint(truncate)')
+        if (await reader.close()) await client.execute('pragma wal_checkpoint(truncate)')
       } catch (error) {
         // The log holds every commit, and the next process that opens the file recovers it.
         if (writeObstacle(error) === undefined) throw error
@@ -156,6 +177,14 @@ function toDatabase(client: ConnectedClient, path: string, migratedFrom: number 
       }
     },
   }
+}
+
+async function readBeside(client: Client, reader: Reader, statement: InStatement): Promise<ResultSet> {
+  // As a select: a pragma would empty the cache of statements.
+  const isLarge = async () =>
+    Number((await client.execute('select page_count from pragma_page_count')).rows[0]?.[0]) >= readerPagesMin
+  const found = reader.isOpen() || (await isLarge()) ? await reader.read(statement) : undefined
+  return found ?? client.execute(statement)
 }
 
 /** Closes a database that is not used. */
@@ -179,41 +208,9 @@ async function giveBackPages(client: Client, pages: number): Promise<number> {
 
 const incrementalVacuum = 2
 
-/** Typed queries over a connection. */
-export function createOrm(client: Client): Orm {
-  return drizzle(client, { schema })
-}
-
-/**
- * Forces a garbage collection. libSQL finalizes a failed statement only when it is collected; until then, this process
- * would keep a shared lock on a file that it failed to open and block other processes. Deno has no matching call, so there
- * the lock ends with the process.
- */
-export function letGo(): void {
-  const { Bun: runtime } = globalThis as { Bun?: { gc: (force: boolean) => void } }
-  runtime?.gc(true)
-}
-
-export function refusalOf(error: unknown, path: string): OpenRefusal {
-  if (isBusy(error)) {
-    return { refused: 'held', message: `Another process holds the database ${JSON.stringify(path)}`, cause: error }
-  }
-  const damage = damageOf(error)
-  if (damage !== undefined) return { refused: 'unreadable', message: damagedFile(path, damage), cause: error }
-  const text = error instanceof Error ? error.message : String(error)
-  // 14 is SQLITE_CANTOPEN, without a cause.
-  const said = /: 14"?\)?$/.test(text) ? 'the file can be neither opened nor created; check its path' : text
-  const why = writeObstacle(error)?.kind === 'full' ? 'the disk that holds it is full; free some space' : said
-  return {
-    refused: 'unreadable',
-    message: `The database ${JSON.stringify(path)} cannot be opened: ${why}`,
-    cause: error,
-  }
-}
-
-/** Reports whether an error is SQLITE_BUSY. After SQLITE_BUSY, libSQL can lose writes that it acknowledges. */
-export function isBusy(error: unknown): boolean {
-  return error instanceof LibsqlError && /SQLITE_BUSY|database is locked/.test(`${error.code} ${error.message}`)
+/** Typed queries over a connection, which drizzle reads through `execute` alone. */
+export function createOrm(client: { execute: (statement: InStatement) => Promise<ResultSet> }): Orm {
+  return drizzle(client as Client, { schema })
 }
 
 /** Reports whether the file holds only another program's tables. It reads the file but never changes it. */

@@ -1,8 +1,9 @@
 // Takes a database file out of use before another one is put in its place. Use it only in a process that serves no database.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { LibsqlError } from '@libsql/client'
-import { connect } from './connection.ts'
-import { isBusy, isForeign, letGo, refusalOf } from './open.ts'
+import { connect, letGo } from './connection.ts'
+import { isBusy, refusalOf } from './file-errors.ts'
+import { isForeign } from './open.ts'
 
 /**
  * The lock lasts until the process ends. `settle` moves the log into the main file, after which that file is complete on its own, and closing

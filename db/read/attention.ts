@@ -1,5 +1,5 @@
 // Reads what may need attention from the whole database: policies that cannot issue, or never did, and keys with a
-// budget. It reads slice by slice, so that other requests go on.
+// budget.
 import { type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readInSlices } from './slices.ts'

@@ -20,6 +20,8 @@ export type DueRows = {
  */
 const disorderMilliseconds = 60 * 60 * 1_000
 
+const slicesMax = 4_000
+
 type DueSlice = {
   end: number
   rows: number
@@ -32,18 +34,15 @@ type DueSlice = {
 
 /**
  * Finds the oldest rows that are due; undefined without any. The newest row of the table is never due, because SQLite would
- * use its number again. Rows from the future, which a wrong clock wrote, are passed over. `rest` is called after each slice.
+ * use its number again. Rows from the future, which a wrong clock wrote, are passed over.
  */
-export async function planArchive(
-  orm: Orm,
-  due: DueRows,
-  rest: () => Promise<void> = async () => {},
-): Promise<PlannedArchive | undefined> {
+export async function planArchive(orm: Orm, due: DueRows): Promise<PlannedArchive | undefined> {
   const { kind, before, now, rowsMax } = due
   const read = async (slice: RowRange) => (await orm.all<DueSlice>(dueInSlice(due, slice)))[0]
   const organizations = new Set<string | null>()
   let planned: PlannedArchive | undefined
-  for await (const slice of readInSlices(await olderRowIds(orm, kind), read)) {
+  const slices = readInSlices(await olderRowIds(orm, kind), read, () => {}, { rowsMax: Math.min(rowsMax, slicesMax) })
+  for await (const slice of slices) {
     const { firstRowId, lastRowId, firstAt, lastAt, rows, end } = slice ?? { firstRowId: null, rows: 0, end: 0 }
     if (firstRowId !== null) {
       for (const id of JSON.parse(slice?.organizations ?? '[]') as (string | null)[]) organizations.add(id)
@@ -58,7 +57,6 @@ export async function planArchive(
     }
     const isLast = end > 0 && (await hasYounger(orm, kind, end, { before, now }))
     if (isLast || (planned?.rowCount ?? 0) >= rowsMax) break
-    await rest()
   }
   return planned && { ...planned, organizations: [...organizations].toSorted() }
 }

@@ -1,5 +1,5 @@
 // Adds up usage by day and by key, policy, subject, model or preset: from the daily totals of the keys where they know enough, otherwise from
-// the newest rows of the ledger. It yields between slices, so that other requests go on.
+// the newest rows of the ledger.
 import { and, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
@@ -7,7 +7,6 @@ import { usage, usageDays } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { matching, rangeOf, readable, type UsageFilter } from '../tables/usage.ts'
-import { nextSlice } from './pace.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { groupColumns } from './usage-columns.ts'
 
@@ -88,7 +87,7 @@ async function timeOf(orm: Orm, id: number): Promise<number | undefined> {
   return row?.at
 }
 
-const keysPerSlice = 100
+const keysPerSlice = 1_000
 
 export type DaysFilter = {
   organizationId: string
@@ -117,7 +116,6 @@ export async function reportDays(
   const isWanted =
     keyIds === undefined ? sql`true` : sql`${apiKeys.id} in (select value from json_each(${JSON.stringify(keyIds)}))`
   for (let last: string | null = ''; last !== null; ) {
-    await nextSlice()
     const keys: SQL = sql`select id from api_keys where id > ${last} and organization_id = ${organizationId} and ${isWanted}
       order by id limit ${keysPerSlice}`
     const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`

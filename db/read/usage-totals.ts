@@ -172,7 +172,6 @@ async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
   const kept: KeptSlice[] = []
   for (;;) {
     const { keyId, day } = kept.at(-1)?.rows.at(-1) ?? { keyId: '', day: 0 }
-    await nextSlice()
     const read = await orm.all<{ upto: number } & (DayTotals | { keyId: null })>(sql`
         select ledger.upto, kept.* from (select coalesce(max(id), 0) as upto from usage) as ledger left join (
           select key_id as "keyId", day, requests, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",

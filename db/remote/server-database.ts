@@ -3,8 +3,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
 import { createClient } from '@libsql/client/http'
+import type { OpenRefusal } from '../file/file-errors.ts'
 import type { DatabaseFileFacts } from '../file/inspect.ts'
-import { createOrm, type Database, isForeign, type OpenRefusal, refuse } from '../file/open.ts'
+import { createOrm, type Database, isForeign, refuse } from '../file/open.ts'
 import {
   createMigrations,
   isUnfinishedCopy,
@@ -160,6 +161,9 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
     kind: 'server',
     client,
     orm: createOrm(client),
+    // The server reads beside its writer.
+    reader: createOrm(client),
+    readingMilliseconds: () => 0,
     path: url,
     migratedFrom,
     commit: async (statements, patience) => void (await commit(statements, patience)),

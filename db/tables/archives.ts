@@ -31,6 +31,9 @@ function isIn({ kind, before }: ArchivedRows, slice: RowRange) {
   return and(gte(table.id, slice.from), lt(table.id, slice.until), lt(table.at, before))
 }
 
+/** About a megabyte of text. */
+const linesMax = 1_000
+
 /** Yields the rows that are still in the table as lines of JSON in the order of their ids, many lines at a time. */
 export async function* archivedLines(
   orm: Orm,
@@ -46,7 +49,7 @@ export async function* archivedLines(
       )`)
     return found
   }
-  for await (const found of readInSlices(rangeOf(rows), read, onProgress))
+  for await (const found of readInSlices(rangeOf(rows), read, onProgress, { rowsMax: linesMax }))
     if (found !== undefined && found.lines > 0) yield { text: `${found.text}\n`, lines: found.lines }
 }
 

@@ -121,6 +121,9 @@ export type VerifiedFilter = {
   reasons: readonly string[]
 }
 
+/** The claims of a row can take 4 KB. */
+const verifiedRowsMax = 1_000
+
 /** Yields the exchanges of verified tokens of an issuer, newest first, as texts for `readVerifiedExchange`. */
 export async function* readVerified(
   orm: Orm,
@@ -142,7 +145,7 @@ export async function* readVerified(
       )`)
     return found?.rows ?? null
   }
-  for await (const text of readInSlices(rows, read, onProgress, { newestFirst: true }))
+  for await (const text of readInSlices(rows, read, onProgress, { newestFirst: true, rowsMax: verifiedRowsMax }))
     if (text !== null) yield text.split('\n')
 }
 

@@ -1,7 +1,6 @@
 // Upstreams (inference servers) and the prices of models.
 import { and, asc, eq, gt, inArray, isNull } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
-import { nextSlice } from '../read/pace.ts'
 import { type Price, prices, type Upstream, upstreams } from '../schema/schema.ts'
 import type { Statement } from '../write/rows.ts'
 import { insertion, insertRows } from '../write/rows.ts'
@@ -29,7 +28,6 @@ export async function listPrices(orm: Orm): Promise<Price[]> {
       .limit(pricesPerSlice)
     listed.push(...rows)
     if (rows.length < pricesPerSlice) return listed
-    await nextSlice()
   }
 }
 
@@ -37,7 +35,6 @@ export async function listPrices(orm: Orm): Promise<Price[]> {
 export async function findPrices(orm: Orm, models: string[]): Promise<Price[]> {
   const found: Price[] = []
   for (let start = 0; start < models.length; start += pricesPerSlice) {
-    if (start > 0) await nextSlice()
     const some = models.slice(start, start + pricesPerSlice)
     found.push(...(await orm.select().from(prices).where(inArray(prices.model, some))))
   }

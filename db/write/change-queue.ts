@@ -1,7 +1,7 @@
 // Commits admin changes. Changes queued in the same turn of the event loop share a transaction, and each fails alone.
 import { setImmediate } from 'node:timers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isBusy } from '../file/open.ts'
+import { isBusy } from '../file/file-errors.ts'
 import { firstRevision, isStale, staleError } from '../remote/refresh.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
 import type { Revision } from '../remote/shared-database.ts'

@@ -1,7 +1,7 @@
 // The write queue for exchanges, usage and used subject tokens. Rows queued in the same turn of the event loop share a
 // commit, and each fails alone. While several commits are on their way to a server, new rows wait and share the next.
 import { setImmediate } from 'node:timers'
-import { isBusy } from '../file/open.ts'
+import { isBusy } from '../file/file-errors.ts'
 import type { Patience } from '../remote/commit-once.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
 import { databaseTime } from '../schema/node-schema.ts'

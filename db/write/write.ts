@@ -1,6 +1,7 @@
 // The only way to write to the database. Admin changes and ledger rows are queued, and queued writes share commits.
 import type { InValue } from '@libsql/client'
-import { type Database, isBusy } from '../file/open.ts'
+import { isBusy } from '../file/file-errors.ts'
+import type { Database } from '../file/open.ts'
 import type { Revision } from '../remote/shared-database.ts'
 import type { AuditRow, StoredResponse, UsageRow } from '../schema/record-schema.ts'
 import type { UsedSubjectToken } from '../schema/schema.ts'
@@ -30,7 +31,7 @@ export type Writer = {
   giveUp: (error: unknown) => void
   /** Reports whether writes have stopped. */
   isBroken: () => boolean
-  /** Commits the queued writes and stops the idle checkpoints. */
+  /** Commits the queued writes and stops the timed checkpoints. */
   close: () => Promise<void>
 }
 
@@ -50,7 +51,7 @@ export function createWriter(
 ): Writer {
   let broken: unknown
   const isBroken = () => broken !== undefined
-  const checkpoints = createIdleCheckpoints(database, isBroken)
+  const checkpoints = createTimedCheckpoints(database, isBroken)
 
   function giveUp(error: unknown): void {
     if (broken !== undefined) return
@@ -118,24 +119,31 @@ async function sendChange(
   return undefined
 }
 
+const watchMilliseconds = 250
 const quietMilliseconds = 1_000
+/** Commits after which a checkpoint need not wait for a quiet second: some of hundreds of requests each fill a few MB of the log. */
+const commitsPerCheckpoint = 250
 
-/** Runs a checkpoint when a second has passed without a commit. */
-function createIdleCheckpoints(database: Database, isBroken: () => boolean) {
+/** Runs a checkpoint when a second has passed without a commit, and while many commits go on. */
+function createTimedCheckpoints(database: Database, isBroken: () => boolean) {
   let lastCommitAt = 0
+  let commits = 0
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  function checkpointWhenQuiet(): void {
+  function watch(): void {
     const isQuiet = performance.now() - lastCommitAt >= quietMilliseconds
-    timer = isQuiet ? undefined : setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+    timer = isQuiet ? undefined : setTimeout(watch, watchMilliseconds).unref()
+    if (isBroken() || (!isQuiet && commits < commitsPerCheckpoint)) return
+    commits = 0
     // An error here is harmless: the log stays longer until the next checkpoint.
-    if (isQuiet && !isBroken()) database.checkpoint().catch(() => {})
+    database.checkpoint(!isQuiet).catch(() => {})
   }
 
   return {
     noteCommit: () => {
       lastCommitAt = performance.now()
-      timer ??= setTimeout(checkpointWhenQuiet, quietMilliseconds).unref()
+      commits += 1
+      timer ??= setTimeout(watch, watchMilliseconds).unref()
     },
     stop: () => clearTimeout(timer),
   }

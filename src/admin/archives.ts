@@ -55,14 +55,17 @@ async function run(
   return { data: archives.map(showArchive) }
 }
 
-async function list({ orm }: Needs<'orm'>, { kind, limit = reportRowsDefault, before_id }: typeof listInput.infer) {
-  const archives = await listArchives(orm, { kind, beforeId: before_id, limit })
+async function list(
+  { reader }: Needs<'reader'>,
+  { kind, limit = reportRowsDefault, before_id }: typeof listInput.infer,
+) {
+  const archives = await listArchives(reader, { kind, beforeId: before_id, limit })
   return { data: archives.map(showArchive) }
 }
 
-async function verify(context: Needs<'database' | 'orm' | 'onProgress'>, { from, kind }: typeof verifyInput.infer) {
-  const { orm, database, onProgress = () => {} } = context
-  const archives = (await listAllArchives(orm, kind)).filter(({ state }) => state !== 'writing').reverse()
+async function verify(context: Needs<'database' | 'reader' | 'onProgress'>, { from, kind }: typeof verifyInput.infer) {
+  const { reader, database, onProgress = () => {} } = context
+  const archives = (await listAllArchives(reader, kind)).filter(({ state }) => state !== 'writing').reverse()
   const total = archives.reduce((sum, { rowCount }) => sum + rowCount, 0)
   let done = 0
   const data = []
@@ -79,7 +82,7 @@ async function verify(context: Needs<'database' | 'orm' | 'onProgress'>, { from,
     onProgress(done, total)
   }
   const folders = from === undefined ? data.map(({ folder }) => folder) : [from]
-  const unknown_files = await findUnknownFiles(orm, new Set(folders))
+  const unknown_files = await findUnknownFiles(reader, new Set(folders))
   return { ok: data.every(({ ok }) => ok), data, unknown_files, elsewhere }
 }
 

@@ -177,7 +177,7 @@ function replacement(
   summary: Partial<ReplacementResponse>,
 ): Replacement {
   const { masterKey: source, databasePath, databaseServer } = context.config
-  const database = [() => commit(context, statements, touched), () => context.database.checkpoint()]
+  const database = [() => commit(context, statements, touched), () => context.database.checkpoint(false)]
   if (source.kind === 'value') return { steps: database, answer: responseOf(context, { ...summary, replaced: true }) }
   const { path } = source
   const owned = databaseServer === undefined ? databasePath : undefined

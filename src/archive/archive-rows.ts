@@ -27,15 +27,17 @@ import { Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import { readArchiveFile, unreadable, type Written, writeArchiveFile, writeTextFile } from './archive-file.ts'
 import { manifestFileOf, manifestOf } from './manifest.ts'
-import { type ArchivePace, withRests } from './pace.ts'
+import type { Rest } from './pace.ts'
 
 export type ArchiveContext = {
   database: Database
   /** This machine, where several share a database. */
   node: string | null
   orm: Orm
+  reader: Orm
   writer: Pick<Writer, 'write'>
-  pace: ArchivePace
+  /** Waits while others work. Call it after each commit. */
+  rest: Rest
   /** Milliseconds since 1970, UTC. */
   now: () => number
   log: Log
@@ -46,6 +48,9 @@ export type ArchiveContext = {
 type Run = { folder: string; by: Actor }
 
 export type DueRows = Run & { kind: ArchiveKind /** Milliseconds since 1970 UTC. */; before: number }
+
+/** Rows of one commit that removes rows: about a millisecond, since it runs on the connection that serves. */
+const rowsRemovedMax = 250
 
 /** A million rows take about 100 MB compressed, and a run that is interrupted repeats at most one file. */
 const rowsPerFileDefault = 1_000_000
@@ -60,12 +65,12 @@ export async function archiveRows(
   { kind, before, folder, by }: DueRows,
   { onProgress, onArchived }: { onProgress: OnProgress; onArchived: (archive: Archive) => void },
 ): Promise<void> {
-  const { orm, now, rowsPerFileMax: rowsMax = rowsPerFileDefault } = context
+  const { orm, reader, now, rowsPerFileMax: rowsMax = rowsPerFileDefault } = context
   for (const archive of await listUnfinishedArchives(orm, kind))
     onArchived(await finish(context, archive, { folder, by }, onProgress))
   let planned: PlannedArchive | undefined
   do {
-    planned = await planArchive(orm, { kind, before, now: now(), rowsMax }, context.pace.rest)
+    planned = await planArchive(reader, { kind, before, now: now(), rowsMax })
     if (planned !== undefined)
       onArchived(await finish(context, await begin(context, planned, { folder, by }), { folder, by }, onProgress))
     // One with fewer rows was the last.
@@ -119,7 +124,7 @@ async function finish(
   const verified = await find(orm, file)
   const rows = { from: verified.firstRowId, until: verified.lastRowId + 1 }
   const remove = (slice: { from: number; until: number }) => writer.write(removeArchivedRows(orm, verified, slice))
-  for await (const _ of readInSlices(rows, remove, phase(2))) await context.pace.restAfterWrite()
+  for await (const _ of readInSlices(rows, remove, phase(2), { rowsMax: rowsRemovedMax })) await context.rest()
   const record = recordArchive({ by, at: now(), file: verified.file, before: verified })
   await writer.write([markFinished(orm, verified, now()), record])
   const { kind, rowCount, firstAt, lastAt, bytes } = verified
@@ -142,14 +147,14 @@ async function write(
   { folder, by }: Run,
   phase: (index: number) => OnProgress,
 ): Promise<string> {
-  const { orm, writer, pace } = context
+  const { reader, writer } = context
   const archive = await moveHere(context, begun, { folder, by })
-  const texts = withRests(archivedLines(orm, archive, phase(0)), pace)
-  const written = await writeArchiveFile(folder, archive.file, textOf(texts))
+  const lines = archivedLines(reader, archive, phase(0))
+  const written = await writeArchiveFile(folder, archive.file, textOf(lines))
   const manifest = `${JSON.stringify(manifestOf(archive, written), null, 2)}\n`
   await writeTextFile(folder, manifestFileOf(archive.file), manifest)
   await compare(context, archive, written, phase(1))
-  await writer.write([markVerified(orm, archive, written)])
+  await writer.write([markVerified(context.orm, archive, written)])
   return archive.file
 }
 
@@ -179,7 +184,7 @@ async function* textOf(lines: AsyncIterable<{ text: string }>): AsyncGenerator<s
 
 /** The rows are read a second time, so that nothing that happened to the first text stays unseen. */
 async function compare(
-  { orm, database, pace }: ArchiveContext,
+  { reader, database }: ArchiveContext,
   archive: Archive,
   written: Written,
   onProgress: OnProgress,
@@ -187,7 +192,7 @@ async function compare(
   const path = join(archive.folder, archive.file)
   const hash = createHash('sha256')
   let rows = 0
-  for await (const { text, lines } of withRests(archivedLines(orm, archive, onProgress), pace)) {
+  for await (const { text, lines } of archivedLines(reader, archive, onProgress)) {
     hash.update(text)
     rows += lines
   }

@@ -8,7 +8,7 @@ import type { Actor } from '../../db/tables/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { withArchiveLease } from './archive-lease.ts'
 import { type ArchiveContext, archiveRows } from './archive-rows.ts'
-import { type ArchivePace, createArchivePace } from './pace.ts'
+import { createRest, type Rest } from './pace.ts'
 
 export type ArchiveRequest = {
   /** Rows of a kind that are older than its time are archived, in milliseconds since 1970 UTC. */
@@ -33,7 +33,7 @@ export type Archiver = {
 
 /** `host` names this machine where several share a database. */
 export function createArchiver(
-  context: Omit<ArchiveContext, 'pace' | 'node'>,
+  context: Omit<ArchiveContext, 'rest' | 'node'>,
   { host = hostname() }: { host?: string | undefined } = {},
 ): Archiver {
   const node = context.database.kind === 'server' ? host : null
@@ -50,7 +50,7 @@ export function createArchiver(
     isAlone: boolean,
     onProgress: OnProgress,
   ) {
-    const pace = createArchivePace(context.database, isAlone)
+    const rest = createRest(isAlone)
     // A command prints what it archived.
     const log = isAlone ? () => {} : context.log
     const archives: Archive[] = []
@@ -62,12 +62,12 @@ export function createArchiver(
         rowsArchived.set(kind, (rowsArchived.get(kind) ?? 0) + archive.rowCount)
       }
       await archiveRows(
-        { ...context, writer, node, pace, log },
+        { ...context, writer, node, rest, log },
         { kind, before: time, folder, by },
         { onProgress, onArchived },
       )
     }
-    if (archives.length > 0) await shorten(context.database, pace, checkRuns)
+    if (archives.length > 0) await shorten(context.database, rest, checkRuns)
     return archives
   }
 
@@ -104,7 +104,7 @@ const pagesAtOnceMax = 64
 const millisecondsAtOnce = 5
 
 /** Gives free pages back to the file system. Moving a page takes longer if it must be read from the disk. */
-async function shorten({ giveBackPages }: Database, pace: ArchivePace, checkRuns: () => void): Promise<void> {
+async function shorten({ giveBackPages }: Database, rest: Rest, checkRuns: () => void): Promise<void> {
   for (let pages = pagesAtOnceMin; ; ) {
     checkRuns()
     const startedAt = performance.now()
@@ -113,6 +113,6 @@ async function shorten({ giveBackPages }: Database, pace: ArchivePace, checkRuns
     if (free <= pagesKept) return
     const fitting = Math.round((pages * millisecondsAtOnce) / Math.max(milliseconds, 0.1))
     pages = Math.min(Math.max(Math.min(fitting, 2 * pages), pagesAtOnceMin), pagesAtOnceMax)
-    await pace.restAfterWrite()
+    await rest()
   }
 }

@@ -37,7 +37,7 @@ const patienceMilliseconds = 60 * 60 * 1_000
 /** Everything that archives rows in a process. `quietFor` gives the milliseconds since the last commit. */
 export function createRetention(
   settings: Retention,
-  context: Omit<ArchiveContext, 'pace' | 'node'> & Pick<ScheduleContext, 'monotonic' | 'work'>,
+  context: Omit<ArchiveContext, 'rest' | 'node'> & Pick<ScheduleContext, 'monotonic' | 'work'>,
   quietFor: () => number,
 ): { archiving: Archiver; retention: RetentionSchedule } {
   const archiving = createArchiver(context)

@@ -2,7 +2,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Orm } from '../../db/file/open.ts'
-import { nextSlice } from '../../db/read/pace.ts'
 import type { ArchiveKind } from '../../db/schema/archive-kinds.ts'
 import type { Archive } from '../../db/schema/record-schema.ts'
 import { listArchives } from '../../db/tables/archives.ts'
@@ -61,7 +60,6 @@ export async function listAllArchives(orm: Orm, kind?: ArchiveKind): Promise<Arc
     const slice = await listArchives(orm, { kind, beforeId: all.at(-1)?.id, limit: rowsPerSlice })
     all.push(...slice)
     if (slice.length < rowsPerSlice) return all
-    await nextSlice()
   }
 }
 

@@ -33,7 +33,7 @@ export type MetricsContext = {
     readonly keys: ReadonlyMap<string, Key>
     readonly issuers: ReadonlyMap<string, Issuer>
   }
-  database: Pick<Database, 'kind' | 'path'>
+  database: Pick<Database, 'kind' | 'path' | 'readingMilliseconds'>
   accessLog: Pick<AccessLog, 'dropped'>
   spending: Spending
   signingKeys: Pick<SigningKeys, 'current'>
@@ -186,6 +186,7 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     // The log of a database server is on its own machine.
     walBytes:
       database.kind === 'file' ? one(statSync(`${database.path}-wal`, { throwIfNoEntry: false })?.size ?? 0) : [],
+    databaseRead: database.kind === 'file' ? one(database.readingMilliseconds() / 1_000) : [],
     diskFree: await diskSamples(context),
     archivedRows: [...retention.rowsArchived()].map(([kind, value]) => ({ labels: [kind], value })),
     retentionLastSuccess: [retention.lastSuccessAt()].flatMap((at) => (at === undefined ? [] : one(at / 1_000))),

@@ -1,6 +1,7 @@
 // Copies an installation from a database file to a database server, or back, and proves that the copy is equal.
 
-import type { Database, OpenRefusal } from '../../db/file/open.ts'
+import type { OpenRefusal } from '../../db/file/file-errors.ts'
+import type { Database } from '../../db/file/open.ts'
 import {
   type CopiedTable,
   clearIdentity,

@@ -1,7 +1,7 @@
 // Opens the database of the settings, a file or one on a server, and loads what requests look up.
 import { dirname } from 'node:path'
-import { damagedFile, damageOf } from '../../db/file/file-errors.ts'
-import { type Database, type OpenRefusal, type Orm, openDatabase } from '../../db/file/open.ts'
+import { damagedFile, damageOf, type OpenRefusal } from '../../db/file/file-errors.ts'
+import { type Database, type OpenOptions, type Orm, openDatabase } from '../../db/file/open.ts'
 import { firstRevision } from '../../db/remote/refresh.ts'
 import type { ServerOptions } from '../../db/remote/server-database.ts'
 import { listSpentDays } from '../../db/tables/usage.ts'
@@ -23,6 +23,9 @@ import { loadSharedSpending } from './shared-spending.ts'
 /** What only a server database has: how long a commit may take, and whether to migrate an older schema. */
 export type ServerRules = Partial<Omit<ServerOptions, 'url' | 'token' | 'create' | 'send'>>
 
+/** What a file has too. */
+export type OpenRules = ServerRules & Pick<OpenOptions, 'onReaderEnded'>
+
 /** A start waits half a minute for a database server that does not confirm a commit. Then it ends, so that it is noticed. */
 export const startRules: ServerRules = { outcomeMillisecondsMax: 30_000 }
 
@@ -30,14 +33,14 @@ export const startRules: ServerRules = { outcomeMillisecondsMax: 30_000 }
 export async function openConfigured(
   config: Config,
   create: boolean,
-  rules: ServerRules = {},
+  { onReaderEnded, ...rules }: OpenRules = {},
 ): Promise<Database | OpenRefusal> {
   const { databasePath, databaseServer, databaseSynchronous } = config
   if (databaseServer === undefined) {
     if (create) createDataFolder(dirname(databasePath))
     return (
       refuseClosedDatabase(databasePath) ??
-      openDatabase({ path: databasePath, create, synchronous: databaseSynchronous })
+      openDatabase({ path: databasePath, create, synchronous: databaseSynchronous, onReaderEnded })
     )
   }
   // A database file needs none of it.
@@ -68,7 +71,7 @@ const hints = {
  * @throws Fault `configuration`, `conflict` while another process holds the file, or `unavailable` if a database server
  * does not respond
  */
-export async function openOrRefuse(config: Config, create: boolean, rules: ServerRules): Promise<Database> {
+export async function openOrRefuse(config: Config, create: boolean, rules: OpenRules): Promise<Database> {
   const database = await openConfigured(config, create, rules)
   if (!('refused' in database)) return database
   const { refused, message, cause } = database

@@ -113,6 +113,10 @@ export const families = {
   commitFailures: counter('commit_failures', 'Database commits that failed.'),
   logLinesDropped: counter('log_lines_dropped', 'Log lines that could not be written in time.', 'target'),
   walBytes: gauge('wal_bytes', 'Size of the write-ahead log of the database.'),
+  databaseRead: gauge(
+    'database_read_seconds',
+    'How long the slow read of the database that runs has taken; 0 without one.',
+  ),
   diskFree: gauge('disk_free_bytes', 'Free space of a disk: of the data, the backups or the archives.', 'disk'),
   archivedRows: counter('archived_rows', 'Rows that were moved to archives.', 'kind'),
   retentionLastSuccess: gauge(

@@ -2,7 +2,7 @@
 // opens none of the files that it checks.
 import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { OpenRefusal } from '../../db/file/open.ts'
+import type { OpenRefusal } from '../../db/file/file-errors.ts'
 import { userName } from './user-name.ts'
 
 const { R_OK, W_OK, X_OK } = constants

@@ -110,8 +110,9 @@ export async function openContext(
   const log = atLevel(dependencies.log, () => inEffect.read().logLevel)
   const onUnknown = (batch: string, error: Error) =>
     log('error', 'commit_outcome_unknown', { batch, reason: describeError(error) })
-  const database = await openOrRefuse(config, create, { monotonic, onUnknown, ...rules })
-  const { orm } = database
+  const onReaderEnded = (reason: string) => log('warn', 'database_reader_ended', { reason })
+  const database = await openOrRefuse(config, create, { monotonic, onUnknown, onReaderEnded, ...rules })
+  const { orm, reader } = database
   const writeCheck = createWriteCheck(monotonic)
   const reportBroken = (error: unknown) => {
     log('error', 'database_broken', { reason: describeError(error) })
@@ -129,7 +130,7 @@ export async function openContext(
     onReplaced: reportBroken,
   })
   const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)
-  const lastUses = createLastUses(orm, counted, registry)
+  const lastUses = createLastUses(reader, counted, registry)
   const writer = noteRows(counted, lastUses)
   const isWritable = () =>
     writeCheck.isWritable(async () => {
@@ -162,9 +163,9 @@ export async function openContext(
   const { signCheckpoint } = auditLog
   const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, signCheckpoint, now })
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, work, now, log })
-  const written = { database, orm, writer, work, now, monotonic, log }
+  const written = { database, orm, reader, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
-  const reports = { exchangeCounts: createExchangeCounts(orm, now), slowReports: createSlowReports(monotonic) }
+  const reports = { exchangeCounts: createExchangeCounts(reader, now), slowReports: createSlowReports(monotonic) }
   const kept = { spending, budgets, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
   const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
   const watched = { metrics, isWritable, isWriteFailing: writeCheck.isFailing }

@@ -64,7 +64,8 @@ function startNode(host: string, before: (commit: number) => Promise<void> = asy
       await writer.write(statements)
     },
   }
-  const context = { database, orm: database.orm, writer: own, now: () => now, log: () => {}, rowsPerFileMax: 20 }
+  const { orm, reader } = database
+  const context = { database, orm, reader, writer: own, now: () => now, log: () => {}, rowsPerFileMax: 20 }
   const archiving = createArchiver(context, { host })
   const request = { before: { usage: now }, folder: join(folder.path, at), by: { kind: 'server' } as const }
   return { run: () => archiving.run(request, { isAlone: true }), commits: () => commits }

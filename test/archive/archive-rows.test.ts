@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createOrm } from '../../db/file/open.ts'
 import { planArchive } from '../../db/read/due-rows.ts'
 import { findDrift } from '../../db/read/usage-totals.ts'
 import type { ArchiveKind } from '../../db/schema/archive-kinds.ts'
@@ -13,7 +14,6 @@ import { findUsage, listUsage } from '../../db/tables/usage.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { type ArchiveContext, archiveRows } from '../../src/archive/archive-rows.ts'
 import { createArchiver } from '../../src/archive/archiving.ts'
-import { createArchivePace } from '../../src/archive/pace.ts'
 import { verifyArchive } from '../../src/archive/verify.ts'
 import { timeOfRequest } from '../../src/http/request-id.ts'
 import { addRows, readArchives, readRows, requestIdAt } from '../support/archives.ts'
@@ -56,8 +56,9 @@ beforeEach(async () => {
   writer = createWriter(own.database, () => {})
   await writer.write(insertOrganizationRows(own.database, acme))
   await addRows(writer, acme, count, start)
-  const pace = createArchivePace(own.database, true)
-  context = { database: own.database, node: null, orm: own.database.orm, writer, pace, now: () => now, log: () => {} }
+  const { orm, reader } = own.database
+  const rest = async () => {}
+  context = { database: own.database, node: null, orm, reader, writer, rest, now: () => now, log: () => {} }
 })
 afterEach(async () => {
   await writer.close()
@@ -233,14 +234,19 @@ test('a row that changes before its file is compared with it fails the archive, 
   const [last] = (await client.execute(`select id from usage where at < ${many.before} order by id desc limit 1`)).rows
   let isChanged = false
   /** The manifest is written before the rows are read again. */
-  const rest = async () => {
+  const changeOnce = async () => {
     if (isChanged || readdirSync(folder.path).length < 2) return
     isChanged = true
     const change = `update usage set subject = 'changed' where id = ${Number(last?.id)}`
     await writer.write([execute('drop trigger usage_keeps_values'), execute(change)])
   }
-  const pace = { rest, restAfterWrite: async () => {} }
-  await expect(run('usage', { before: many.before, pace })).rejects.toThrow(
+  const reader = createOrm({
+    execute: async (statement) => {
+      await changeOnce()
+      return client.execute(statement)
+    },
+  })
+  await expect(run('usage', { before: many.before, reader })).rejects.toThrow(
     'it does not hold the 3000 rows that were written',
   )
   expect(isChanged).toBe(true)

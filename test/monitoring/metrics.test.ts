@@ -61,8 +61,10 @@ test('an exchange, an inference request and a refusal are counted', async () => 
   expect(grown('latchkey_commit_duration_seconds_count')).toBeGreaterThanOrEqual(3)
   expect(findValue(after, 'latchkey_upstream_up{upstream="configured"}')).toBe(1)
   expect(findValue(after, 'latchkey_ready')).toBe(1)
+  const isFile = federation.server.context.database.kind === 'file'
+  expect(findValue(after, 'latchkey_database_read_seconds')).toBe(isFile ? 0 : undefined)
   const logBytes = findValue(after, 'latchkey_wal_bytes')
-  expect((logBytes ?? 0) > 0).toBe(federation.server.context.database.kind === 'file')
+  expect((logBytes ?? 0) > 0).toBe(isFile)
   expect(findValue(after, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
 })
 

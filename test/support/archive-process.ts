@@ -26,8 +26,16 @@ const steps: typeof writer = {
     say('written')
   },
 }
-const { orm } = database
-const archiving = createArchiver({ database, orm, writer: steps, now: Date.now, log: () => {}, rowsPerFileMax: 400 })
+const { orm, reader } = database
+const archiving = createArchiver({
+  database,
+  orm,
+  reader,
+  writer: steps,
+  now: Date.now,
+  log: () => {},
+  rowsPerFileMax: 400,
+})
 const before = Date.UTC(2026, 5, 1)
 await archiving.run(
   { before: { exchanges: before, usage: before }, folder, by: { kind: 'local' } },

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path'
 import type { Build, BunPlugin } from 'bun'
 
 export const root = join(import.meta.dirname, '../../..')
-const entry = join(root, 'src/main.ts')
+/** The program, and the thread that it starts, which the compiled program finds under its path in the repository. */
+const entries = ['src/main.ts', 'db/file/reader-thread.ts'].map((path) => join(root, path))
 
 export type Compilation = {
   /** An absolute path. */
@@ -24,7 +25,7 @@ export async function compile({ outfile, nativePart, platform, texts }: Compilat
   // The bundler derives the names of the parts from the paths of their files, relative to the current folder.
   process.chdir(root)
   const result = await Bun.build({
-    entrypoints: [entry],
+    entrypoints: entries,
     format: 'esm',
     minify: true,
     bytecode: true,
@@ -46,7 +47,7 @@ export async function compile({ outfile, nativePart, platform, texts }: Compilat
 /** Returns the names of the npm packages whose code is in the program, sorted. The native part is not one of them. */
 export async function findBundledPackages(nativePart: string): Promise<string[]> {
   const result = await Bun.build({
-    entrypoints: [entry],
+    entrypoints: entries,
     target: 'bun',
     metafile: true,
     minify: true,

@@ -17,13 +17,13 @@ import { budgetShare, type OrganizationFacts, type PolicyFacts } from './organiz
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 
 export type OrganizationContext = Needs<
-  'orm' | 'registry' | 'issuerKeys' | 'spending' | 'lastUses' | 'clockDifferences' | 'now'
+  'reader' | 'registry' | 'issuerKeys' | 'spending' | 'lastUses' | 'clockDifferences' | 'now'
 >
 
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
 export async function readOrganizations(context: OrganizationContext, only?: string): Promise<OrganizationFacts[]> {
   const { registry } = context
-  const since = await judgedSince(context.orm)
+  const since = await judgedSince(context.reader)
   const policies = await readPolicies(context, since, only)
   const issuers = await readIssuers(context, only)
   const budgets = await readBudgets(context, only)
@@ -43,12 +43,12 @@ type OrganizationRow = { organizationId: string }
 
 /** Names only, by problem: there can be very many policies. */
 async function readPolicies(
-  { orm, now, lastUses }: Needs<'orm' | 'lastUses' | 'now'>,
+  { reader, now, lastUses }: Needs<'reader' | 'lastUses' | 'now'>,
   issuedSince: number,
   only: string | undefined,
 ) {
   const found = new Map<string, PolicyFacts>()
-  for await (const slice of readPolicyStates(orm, { now: now(), issuedSince, organizationId: only }))
+  for await (const slice of readPolicyStates(reader, { now: now(), issuedSince, organizationId: only }))
     for (const { organizationId, total, states } of slice) {
       const facts = found.get(organizationId) ?? { total: 0, names: new Map() }
       found.set(organizationId, facts)
@@ -64,10 +64,10 @@ async function readPolicies(
   return found
 }
 
-async function readBudgets({ orm, spending, now }: Needs<'orm' | 'spending' | 'now'>, only: string | undefined) {
+async function readBudgets({ reader, spending, now }: Needs<'reader' | 'spending' | 'now'>, only: string | undefined) {
   const at = now()
   const near: (OrganizationFacts['budgets'][number] & OrganizationRow)[] = []
-  for await (const rows of readBudgetedKeys(orm, at, only))
+  for await (const rows of readBudgetedKeys(reader, at, only))
     for (const { id, name, organizationId, limitNanodollars: limit, limitReset } of rows) {
       const spent = spending.of(id, at)[limitReset ?? 'ever']
       if (spent >= budgetShare * limit) near.push({ organizationId, name, spent, limit })

@@ -41,6 +41,8 @@ export type AdminContext = {
   inEffect: SettingsInEffect
   database: Database
   orm: Orm
+  /** For reads that may take long: nothing else waits for them (db/file/open.ts). */
+  reader: Orm
   writer: Writer
   registry: Registry
   /** Keeps memory equal to a database that other nodes change. */

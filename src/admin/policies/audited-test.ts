@@ -28,7 +28,7 @@ const claimsOfOneToken = ['iat', 'exp', 'nbf', 'jti']
 
 /** @throws Fault `not_found`, or `invalid` for an exchange that no test can repeat */
 export async function makeAuditedTest(
-  context: Needs<'orm' | 'registry' | 'now'>,
+  context: Needs<'reader' | 'registry' | 'now'>,
   { organization, request_id, name }: typeof auditedTestInput.infer,
 ): Promise<typeof auditedTestResponse.infer> {
   const { registry, now } = context
@@ -46,9 +46,9 @@ export async function makeAuditedTest(
   return { policy_id: policy.id, policy_name: policy.name, test, result }
 }
 
-async function findExchange(context: Needs<'orm'>, requestId: string, organizationId: string): Promise<ListedAudit> {
+async function findExchange(context: Needs<'reader'>, requestId: string, organizationId: string): Promise<ListedAudit> {
   const at = timeOfRequest(requestId)
-  const exchange = await findAudit(context.orm, { requestId, at })
+  const exchange = await findAudit(context.reader, { requestId, at })
   if (exchange !== undefined && exchange.organizationId === organizationId) return exchange
   const hint = await hintAtArchive(context, at)
   throw new Fault('not_found', `There is no exchange with the request id ${requestId}`, { hint })

@@ -47,7 +47,7 @@ type PastExchange = VerifiedExchange & RecordedExchange
  * @throws Fault `conflict` when too many wait
  */
 export async function backtestPolicy(
-  context: Needs<'config' | 'orm' | 'registry' | 'queueBacktest' | 'now' | 'onProgress'>,
+  context: Needs<'config' | 'orm' | 'reader' | 'registry' | 'queueBacktest' | 'now' | 'onProgress'>,
   input: typeof backtestInput.infer,
 ): Promise<Response> {
   const { id } = findOrganization(context.registry, input.organization)
@@ -62,7 +62,7 @@ export async function backtestPolicy(
 }
 
 async function judgePast(
-  context: Needs<'config' | 'orm' | 'registry' | 'now' | 'onProgress'>,
+  context: Needs<'config' | 'orm' | 'reader' | 'registry' | 'now' | 'onProgress'>,
   input: typeof backtestInput.infer,
   organizationId: string,
 ): Promise<Response> {
@@ -78,7 +78,7 @@ async function judgePast(
   const tally = createTally(context)
   const pace = createPace()
   const asked = { organizationId, issuerId: policy.issuerId, since, reasons: reasonNames.filter(isAfterSignature) }
-  for await (const texts of readVerified(context.orm, asked, context.onProgress)) {
+  for await (const texts of readVerified(context.reader, asked, context.onProgress)) {
     const wanted = texts.slice(0, limit - tally.exchanges())
     for (const text of wanted) {
       const exchange = toVerified(readVerifiedExchange(text))

@@ -26,11 +26,11 @@ const filesMax = 100
  * they can be archived meanwhile.
  */
 export async function archivedOf(
-  { orm }: Needs<'orm'>,
+  { reader }: Needs<'reader'>,
   { isWhole, ...asked }: ArchivedRange,
 ): Promise<{ archived?: ArchivedFile[] }> {
   if (!isWhole && asked.since === undefined) return {}
-  const found = await listFilesHolding(orm, asked, filesMax)
+  const found = await listFilesHolding(reader, asked, filesMax)
   if (found.length === 0) return {}
   return { archived: found.map(({ file, firstAt, lastAt }) => ({ file, from: timeOf(firstAt), to: timeOf(lastAt) })) }
 }
@@ -39,8 +39,8 @@ export async function archivedOf(
 const aroundMilliseconds = 120_000
 
 /** Continues the message that a request was not found; empty unless its row can be in an archive. */
-export async function hintAtArchive({ orm }: Needs<'orm'>, requestAt: number): Promise<string> {
+export async function hintAtArchive({ reader }: Needs<'reader'>, requestAt: number): Promise<string> {
   const around = { since: requestAt - aroundMilliseconds, until: requestAt + aroundMilliseconds }
-  const files = (await listFilesHolding(orm, around, filesMax)).map(({ file }) => file)
+  const files = (await listFilesHolding(reader, around, filesMax)).map(({ file }) => file)
   return files.length === 0 ? '' : `; rows of its time are in ${files.join(' and ')}, see: latchkey archive list`
 }

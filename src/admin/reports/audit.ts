@@ -56,12 +56,12 @@ export const auditOperations = {
   'audit.show': operation(exchangeInput, showRequest),
 }
 
-async function listExchanges(context: Needs<'orm' | 'registry' | 'onProgress'>, input: typeof auditInput.infer) {
-  const { orm, registry, onProgress } = context
+async function listExchanges(context: Needs<'reader' | 'registry' | 'onProgress'>, input: typeof auditInput.infer) {
+  const { reader, registry, onProgress } = context
   const { outcome, reason } = input
   const filter: AuditFilter = { ...pageOf(context, input), ...(await traitsOf(context, input)), outcome, reason }
   const names = createRowNames(registry)
-  const { rows, moreBeforeId } = await listAudit(orm, filter, (row) => row, { onProgress })
+  const { rows, moreBeforeId } = await listAudit(reader, filter, (row) => row, { onProgress })
   const isWhole = rows.length < filter.limit && moreBeforeId === undefined
   const archived = await archivedOf(context, { ...filter, kind: 'exchanges', isWhole })
   const data = await mapInSlices(rows, (row) => showAudit(row, names))
@@ -69,10 +69,10 @@ async function listExchanges(context: Needs<'orm' | 'registry' | 'onProgress'>, 
 }
 
 async function listAdminChanges(
-  context: Needs<'orm' | 'registry' | 'actor' | 'onProgress'>,
+  context: Needs<'reader' | 'registry' | 'actor' | 'onProgress'>,
   input: typeof changesInput.infer,
 ) {
-  const { orm, onProgress, actor } = context
+  const { reader, onProgress, actor } = context
   // Only the operators of the machine see its users.
   const showsUsers = actor.kind !== 'key'
   const usersOf = ({ osUser, sudoUser }: AdminChange): { os_user?: string | null; sudo_user?: string | null } =>
@@ -84,30 +84,30 @@ async function listAdminChanges(
   const { kind, target_id: targetId } = input
   const withCommon = input.installation === true && isInstallation
   const filter = { ...asked, withCommon, kind, targetId, groupId: input.group?.toLowerCase() }
-  const rows = await listChanges(orm, filter, (row) => row, onProgress)
+  const rows = await listChanges(reader, filter, (row) => row, onProgress)
   const show = async (row: AdminChange) => ({ ...(await showChange(row, names, showsUsers)), ...usersOf(row) })
   return { data: await mapInSlices(rows, show) }
 }
 
 async function showRequest(
-  context: Needs<'orm' | 'registry'>,
+  context: Needs<'reader' | 'registry'>,
   { request_id, organization }: typeof exchangeInput.infer,
 ) {
-  const { orm, registry } = context
+  const { reader, registry } = context
   const requestId = request_id.toLowerCase()
   const organizationId = organization === undefined ? undefined : findOrganization(registry, organization).id
   const isTheirs = (row: { organizationId: string | null }) =>
     (organizationId ?? row.organizationId) === row.organizationId
   const names = createRowNames(registry)
   const at = timeOfRequest(requestId)
-  const exchange = await findAudit(orm, { requestId, at })
+  const exchange = await findAudit(reader, { requestId, at })
   if (exchange !== undefined && isTheirs(exchange))
     return {
       kind: 'exchange',
       ...(await showAudit(exchange, names)),
       recorded_claims: exchange.recordedClaims === null ? null : readRecordedClaims(exchange.recordedClaims),
     } satisfies AuditResponse
-  const request = exchange === undefined ? await findUsage(orm, { requestId, at }) : undefined
+  const request = exchange === undefined ? await findUsage(reader, { requestId, at }) : undefined
   if (request !== undefined && isTheirs(request))
     return { kind: 'inference', ...(await showUsage(request, names)) } satisfies AuditResponse
   const hint = await hintAtArchive(context, at)

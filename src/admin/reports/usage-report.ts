@@ -47,7 +47,7 @@ export const usageReportOperations = { 'usage.report': operation(reportInput, re
 
 /** Open pages ask again and again, so that over HTTP a slow report is kept for a while. */
 function reportForCaller(
-  context: Needs<'orm' | 'registry' | 'slowReports' | 'now' | 'actor' | 'onProgress'>,
+  context: Needs<'reader' | 'registry' | 'slowReports' | 'now' | 'actor' | 'onProgress'>,
   input: typeof reportInput.infer,
 ) {
   if (context.actor.kind !== 'key') return report(context, input)
@@ -55,12 +55,12 @@ function reportForCaller(
 }
 
 async function report(
-  context: Needs<'orm' | 'registry' | 'now' | 'onProgress'>,
+  context: Needs<'reader' | 'registry' | 'now' | 'onProgress'>,
   { by: asked = 'key', ...input }: typeof reportInput.infer,
 ) {
   const label = labelIn(asked)
   const by = label === undefined ? (asked as UsageGrouping) : 'key'
-  const { orm, registry, now, onProgress } = context
+  const { reader, registry, now, onProgress } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
   const { firstDay, lastDay } = daysBetween(input, now())
   const chosen = await traitsOf(context, input)
@@ -71,7 +71,7 @@ async function report(
   const hasTotals = (by === 'key' || by === 'day') && isOfKeys
   const found = hasTotals
     ? {
-        ...(await reportDays(orm, by, {
+        ...(await reportDays(reader, by, {
           organizationId,
           keyIds: keyId === undefined ? undefined : [keyId],
           firstDay,
@@ -80,7 +80,7 @@ async function report(
         })),
         cutAt: undefined,
       }
-    : await reportLedger(orm, by, filter, { rowsMax: rowsReadMax, onProgress })
+    : await reportLedger(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
   // Totals are kept when rows are archived.
   const archived = hasTotals ? {} : await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
   const names = createRowNames(registry)
@@ -92,7 +92,7 @@ async function report(
   const keyIds = chosenGroups.map(({ values }) => String(values[0]))
   const perDayOf =
     asked === 'key' && hasTotals && perDay
-      ? (await reportDays(orm, 'key', { organizationId, keyIds, firstDay, lastDay, perDay })).groups
+      ? (await reportDays(reader, 'key', { organizationId, keyIds, firstDay, lastDay, perDay })).groups
       : wanted
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),

@@ -25,14 +25,17 @@ export const usageOperations = {
   'usage.requests': operation(usageInput, listRequests),
 }
 
-async function sum(context: Needs<'orm' | 'registry' | 'onProgress'>, { by = 'key', ...input }: typeof sumInput.infer) {
+async function sum(
+  context: Needs<'reader' | 'registry' | 'onProgress'>,
+  { by = 'key', ...input }: typeof sumInput.infer,
+) {
   // Totals must be complete, so there are fewer groups only on request.
   const filter = await usageFilter(context, { limit: reportRowsMax, ...input })
   const names = createRowNames(context.registry)
   const label = labelIn(by)
   const sums =
     label === undefined
-      ? await sumUsage(context.orm, by as UsageGrouping, filter, context.onProgress)
+      ? await sumUsage(context.reader, by as UsageGrouping, filter, context.onProgress)
       : await sumByLabel(context, label, filter, names)
   const show = async (sum: UsageSum) => ({ ...(await groupOf(by as Grouping, sum.group, names)), ...totalsOf(sum) })
   const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
@@ -41,12 +44,12 @@ async function sum(context: Needs<'orm' | 'registry' | 'onProgress'>, { by = 'ke
 
 /** The keys of each value of a label. Keys without the label are one group. */
 async function sumByLabel(
-  { orm, onProgress }: Needs<'orm' | 'onProgress'>,
+  { reader, onProgress }: Needs<'reader' | 'onProgress'>,
   label: string,
   filter: UsageFilter,
   names: RowNames,
 ) {
-  const ofKeys = await sumUsage(orm, 'key', { ...filter, limit: Number.MAX_SAFE_INTEGER }, onProgress)
+  const ofKeys = await sumUsage(reader, 'key', { ...filter, limit: Number.MAX_SAFE_INTEGER }, onProgress)
   const sums = new Map<string | null, UsageSum>()
   for (const sum of ofKeys) {
     const value = (await names.key(String(sum.group.keyId)))?.labels?.[label] ?? null
@@ -57,18 +60,18 @@ async function sumByLabel(
 }
 
 /** `archived` lists the archives whose days were not compared. */
-async function verify(context: Needs<'orm' | 'onProgress'>) {
-  const { orm, onProgress } = context
-  const drift = await findDrift(orm, onProgress)
+async function verify(context: Needs<'reader' | 'onProgress'>) {
+  const { reader, onProgress } = context
+  const drift = await findDrift(reader, onProgress)
   const data = drift.map(({ keyId, day }) => ({ key_id: keyId, day: dayText(day) }))
   return { ok: data.length === 0, data, ...(await archivedOf(context, { kind: 'usage', isWhole: true })) }
 }
 
-async function listRequests(context: Needs<'orm' | 'registry' | 'onProgress'>, input: typeof usageInput.infer) {
-  const { orm, registry, onProgress } = context
+async function listRequests(context: Needs<'reader' | 'registry' | 'onProgress'>, input: typeof usageInput.infer) {
+  const { reader, registry, onProgress } = context
   const filter = await usageFilter(context, input)
   const names = createRowNames(registry)
-  const rows = await listUsage(orm, filter, (row) => row, onProgress)
+  const rows = await listUsage(reader, filter, (row) => row, onProgress)
   const data = await mapInSlices(rows, (row) => showUsage(row, names))
   const isWhole = data.length < filter.limit
   const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole })

@@ -21,9 +21,9 @@ export const priceListResponse = type({
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {
-  'prices.list': operation(type({ '+': 'reject', ...listPage }), async ({ orm }: Needs<'orm'>, input) => {
+  'prices.list': operation(type({ '+': 'reject', ...listPage }), async ({ reader }: Needs<'reader'>, input) => {
     const fits = containsText(input.contains)
-    const rows = (await listPrices(orm)).filter(({ model }) => fits(model))
+    const rows = (await listPrices(reader)).filter(({ model }) => fits(model))
     const { page, ...total } = pageOfRows(rows, input)
     return { data: await mapInSlices(page, showPrice), ...total }
   }),

@@ -4,7 +4,8 @@ import { Database as OtherSqlite } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Database, type OpenRefusal, openDatabase } from '../../../db/file/open.ts'
+import type { OpenRefusal } from '../../../db/file/file-errors.ts'
+import { type Database, openDatabase } from '../../../db/file/open.ts'
 import { migrations, statementsOf } from '../../../db/schema/migrate.ts'
 import { readDatabaseFile, rowsInFile } from '../../support/database-file.ts'
 import { runCommand, temporaryFolder } from '../../support/latchkey.ts'
@@ -53,7 +54,7 @@ async function openElsewhere(path: string): Promise<OpenRefusal | null> {
 
 test('the file is locked for this process alone, with a write-ahead log and foreign keys', async () => {
   const database = await open(newPath())
-  expect(await pragma(database, 'locking_mode')).toBe('exclusive')
+  expect(await pragma(database, 'busy_timeout')).toBe(5_000)
   expect(await pragma(database, 'journal_mode')).toBe('wal')
   expect(await pragma(database, 'foreign_keys')).toBe(1)
   expect(await pragma(database, 'synchronous')).toBe(1)
@@ -72,7 +73,7 @@ test('the pragmas are still in force after statements that failed and many at on
   const failing = database.client.batch(['insert into organizations (id) values (1)'], 'write')
   await expect(failing).rejects.toThrow('NOT NULL')
   await Promise.all(Array.from({ length: 50 }, () => database.client.execute('select 1')))
-  expect(await pragma(database, 'locking_mode')).toBe('exclusive')
+  expect(await pragma(database, 'busy_timeout')).toBe(5_000)
   expect(await pragma(database, 'foreign_keys')).toBe(1)
   expect(await pragma(database, 'synchronous')).toBe(1)
   await database.close()
@@ -110,6 +111,53 @@ test('a process that was refused does not stand in the way of others while it li
   waiting.kill()
   await waiting.exited
   expect(outcome).toBeNull()
+})
+
+/** Opens a file as earlier versions did, and as other programs do, and prints what becomes of a read and of a write. */
+const earlierOpening = (path: string, first: string) => `
+  const { default: Libsql } = await import(${JSON.stringify(import.meta.resolve('libsql'))})
+  const connection = new Libsql(${JSON.stringify(path)})
+  const attempt = (sql) => { try { connection.prepare(sql).all(); return 'ok' } catch (error) { return error.message } }
+  if (${JSON.stringify(first)}) attempt(${JSON.stringify(first)})
+  console.log(JSON.stringify(['select count(*) from sqlite_master', 'begin immediate'].map(attempt)))
+  for await (const _ of process.stdin) {}`
+
+test.each(['pragma locking_mode = exclusive', ''])(
+  'a program that opens the file with %p neither gets in nor lets us in',
+  async (first) => {
+    const path = newPath()
+    expect(await openElsewhere(path)).toBeNull()
+    const start = async () => {
+      const child = Bun.spawn([process.execPath, '-e', earlierOpening(path, first)], { stdin: 'pipe', stdout: 'pipe' })
+      const { value } = await child.stdout.getReader().read()
+      return { child, outcome: JSON.parse(Buffer.from(value ?? []).toString()) as string[] }
+    }
+    const before = await start()
+    expect(before.outcome).toEqual(['ok', 'ok'])
+    expect(await refusalAt(path)).toMatchObject({ refused: 'held' })
+    before.child.kill('SIGKILL')
+    await before.child.exited
+
+    const database = await open(path)
+    await database.commit([
+      { sql: 'insert into write_probe (id, at, filler) values (1, 1, zeroblob(2000000))', args: [] },
+    ])
+    // With the second connection open too.
+    await database.reader.all('select 1')
+    const after = await start()
+    expect(after.outcome).toEqual(['database is locked', 'database is locked'])
+    after.child.kill('SIGKILL')
+    await after.child.exited
+    await database.close()
+  },
+)
+
+test('this process opens a file once at a time', async () => {
+  const path = newPath()
+  const database = await open(path)
+  expect(await refusalAt(path)).toMatchObject({ refused: 'held' })
+  await database.close()
+  await (await open(path)).close()
 })
 
 test('a missing file is refused, and not made, unless the caller asks to create it', async () => {

@@ -25,7 +25,7 @@ const pointOf = (requestId: string) => ({ requestId, at: timeOfRequest(requestId
 
 const acme = organizationRows('acme')
 const other = organizationRows('other')
-/** The first slice holds 500, the others at most 4,000: there are five or more. */
+/** More than two slices, and more than the second connection leaves to the first. */
 const rowCount = 9_000
 const hour = 3_600_000
 
@@ -34,7 +34,7 @@ let writer: Writer
 let orm: Orm
 beforeAll(async () => {
   own = await createDatabase()
-  orm = own.database.orm
+  orm = own.database.reader
   writer = createWriter(own.database, () => {})
   await writer.write([...insertOrganizationRows(own.database, acme), ...insertOrganizationRows(own.database, other)])
   const rows: Promise<void>[] = []
@@ -91,25 +91,6 @@ test.each(reports)('%s lets the event loop turn', async (_, run) => {
 
 test('between two slices the event loop turns as often as a request takes', async () => {
   expect(await turnsDuring(nextSlice)).toBeGreaterThanOrEqual(4)
-})
-
-test('several at once take one slice a turn', async () => {
-  const sliceCount = async (run: () => Promise<unknown>) => {
-    const { execute } = own.database.client
-    let count = 0
-    own.database.client.execute = ((...given: Parameters<typeof execute>) => {
-      count += 1
-      return execute.apply(own.database.client, given)
-    }) as typeof execute
-    const turns = await turnsDuring(run)
-    own.database.client.execute = execute
-    return { count, turns }
-  }
-  const at = () => sumUsage(orm, 'key', everything)
-  const { count, turns } = await sliceCount(() => Promise.all([at(), at(), at(), at()]))
-  expect(count).toBeGreaterThan(8)
-  // Four of the statements ask for the last row.
-  expect(turns).toBeGreaterThanOrEqual(count - 4)
 })
 
 /** The same by one statement. */
@@ -240,7 +221,8 @@ test('progress is reported up to the last row, and what it throws ends the repor
   const gone = sumUsage(orm, 'key', everything, () => {
     throw new Error('nobody listens')
   })
-  await expect(gone).rejects.toThrow('nobody listens')
+  // `rejects` would not let the answer of the second connection arrive.
+  expect(await gone.catch((error: Error) => error.message)).toBe('nobody listens')
 })
 
 test('slices have no gap and no overlap', async () => {
