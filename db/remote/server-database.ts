@@ -160,9 +160,7 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
   return {
     kind: 'server',
     client,
-    orm: createOrm(client),
-    // The server reads beside its writer.
-    reader: createOrm(client),
+    ...{ orm: createOrm(client), reader: createOrm(client) },
     readingMilliseconds: () => 0,
     path: url,
     migratedFrom,
