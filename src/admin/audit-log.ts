@@ -48,7 +48,7 @@ export const auditLogOperations = {
   'audit.cosign': operation(cosignInput, importCosignatures),
 }
 
-type LogContext = Needs<'orm' | 'auditLog'>
+type LogContext = Needs<'orm' | 'reader' | 'auditLog'>
 
 /** The log, its newest checkpoint and its keys; null for what it does not have yet. */
 async function showLog({ orm, auditLog }: LogContext) {
@@ -121,7 +121,7 @@ async function findRow(
   if (changeId !== undefined) return { source: 'changes', id: changeId }
   if (recordId !== undefined) return { source: 'records', id: recordId }
   const point = { requestId: (requestId ?? '').toLowerCase(), at: timeOfRequest(requestId ?? '') }
-  const found = await findAudit(context.orm, point)
+  const found = await findAudit(context.reader, point)
   if (found !== undefined) return { source: 'exchanges', id: found.id }
   throw new Fault('not_found', `There is no exchange with the request id ${requestId}`, {
     hint: await hintAtArchive(context, point.at),
@@ -129,11 +129,11 @@ async function findRow(
 }
 
 async function verify(context: LogContext & Needs<'onProgress'>, { against }: typeof verifyInput.infer) {
-  const { orm, auditLog, onProgress } = context
+  const { orm, reader, auditLog, onProgress } = context
   const { mode } = auditLog.settings
   const epoch = await readEpoch(orm)
   if (epoch === undefined) throw new Fault('not_found', 'The audit log has no entries yet')
-  const { problems, ...counts } = await verifyDatabase(orm, { epoch: epoch.name, mode, against }, onProgress)
+  const { problems, ...counts } = await verifyDatabase(reader, { epoch: epoch.name, mode, against }, onProgress)
   return {
     ok: problems.length === 0,
     origin: epoch.origin,
