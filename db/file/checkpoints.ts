@@ -1,5 +1,5 @@
 // When the write-ahead log moves into the main file, and which connection does it: the owner's own, or, once there is one, that of the
-// reader alone (reader-thread.ts). Never both: src/decisions/2026-11-26-second-connection.md says why.
+// reader alone (reader-thread.ts). Never both: db/README.md says why.
 import type { Client } from '@libsql/client'
 import type { Reader } from './reader.ts'
 

@@ -1,5 +1,5 @@
 // The worker thread with the second connection to a database file. It answers one message after the other: slow reads, and, while it
-// lives, every checkpoint. What keeps checkpoints from losing rows is in src/decisions/2026-11-26-second-connection.md.
+// lives, every checkpoint. db/README.md says what keeps checkpoints from losing rows.
 import { parentPort, workerData } from 'node:worker_threads'
 import { type InStatement, LibsqlError } from '@libsql/client'
 import { busyMilliseconds, type ConnectedClient, connect, letGo } from './connection.ts'

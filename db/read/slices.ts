@@ -12,8 +12,8 @@ export type RequestAt = { requestId: string; at: number }
 export type OnProgress = (done: number, total: number) => void
 
 /**
- * Rows of a slice: a few milliseconds for the second connection of a file, which holds no snapshot for longer, and a few for whoever adds
- * up what comes back.
+ * Rows of a slice: a few milliseconds for the second connection of a file, which holds no snapshot for longer, and a few for the caller,
+ * who adds up what comes back.
  */
 const sliceRows = 4_000
 /** The most rows that a listing slice returns. Returning a row costs about as much as scanning ten. */

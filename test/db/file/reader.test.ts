@@ -119,7 +119,7 @@ test('closing ends the thread and leaves no log', async () => {
   if (!('refused' in again)) await again.close()
 })
 
-/** A database with a log of its own and a reader. */
+/** A small database with a log and a reader. */
 async function withReader(path = newPath()) {
   const client = connect(path)
   await client.execute('pragma journal_mode = wal')
