@@ -1,4 +1,4 @@
-// Reports read in slices: they say what one statement over all rows would, and the event loop turns meanwhile.
+// Reports read in slices: they say what one statement over all rows would.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Orm } from '../../../db/file/open.ts'
@@ -6,8 +6,7 @@ import { nextSlice } from '../../../db/read/pace.ts'
 import { readInSlices } from '../../../db/read/slices.ts'
 import { findDrift, sumUsage } from '../../../db/read/usage-totals.ts'
 import { type UsageGrouping, usageGroupings } from '../../../db/schema/usage-groupings.ts'
-import { listChanges } from '../../../db/tables/admin-changes.ts'
-import { findAudit, listAudit } from '../../../db/tables/audit.ts'
+import { findAudit } from '../../../db/tables/audit.ts'
 import { listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
 import { timeOfRequest } from '../../../src/http/request-id.ts'
@@ -75,21 +74,6 @@ function requestIdOf(index: number): string {
 }
 
 const everything = { limit: 10_000 }
-const reports: [name: string, run: () => Promise<unknown>][] = [
-  ...usageGroupings.map((by): (typeof reports)[number] => [`usage by ${by}`, () => sumUsage(orm, by, everything)]),
-  ['the verification of usage', () => findDrift(orm)],
-  ['a list of requests', () => listUsage(orm, everything, () => {})],
-  ['a list of requests that finds none', () => listUsage(orm, { ...everything, keyId: 'none' }, () => {})],
-  ['a list of exchanges', () => listAudit(orm, everything, () => {})],
-  ['a list of exchanges that finds none', () => listAudit(orm, { ...everything, policyId: 'none' }, () => {})],
-  ['a list of changes', () => listChanges(orm, everything, () => {})],
-  ['a list of changes that finds none', () => listChanges(orm, { ...everything, organizationId: 'none' }, () => {})],
-]
-test.each(reports)('%s lets the event loop turn', async (_, run) => {
-  // Answers of several slices may arrive within a turn.
-  expect(await turnsDuring(run)).toBeGreaterThanOrEqual(1)
-})
-
 test('between two slices the event loop turns as often as a request takes', async () => {
   expect(await turnsDuring(nextSlice)).toBeGreaterThanOrEqual(4)
 })
