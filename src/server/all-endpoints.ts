@@ -3,6 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { RunByName } from '../admin/operation/operation.ts'
 import { withTypes } from '../admin/run-operation.ts'
 import { sessionEndpoints } from '../admin/sessions/endpoints.ts'
+import { auditLogEndpoint } from '../admin/transport/audit-log-endpoint.ts'
 import { createAdminEndpoints } from '../admin/transport/endpoints.ts'
 import { exchangeDescription, jwksDescription } from '../federation/openapi.ts'
 import type { Endpoint, Handle, ServedRoute } from '../http/endpoint.ts'
@@ -39,6 +40,7 @@ export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     ...createAdminEndpoints(runByName),
     ...sessionEndpoints,
     metricsEndpoint,
+    auditLogEndpoint,
   ]
   const openapi: OperationDoc = {
     summary: 'This document (OpenAPI 3.1)',
