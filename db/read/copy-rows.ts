@@ -87,7 +87,7 @@ export async function copyTable(
   const tuple = `(${columns.map(() => '?').join(',')})`
   const insertOf = (rows: Row[]): BoundStatement => ({
     sql: `insert into ${name} (${columns.join(',')}) values ${rows.map(() => tuple).join(',')}`,
-    args: rows.flatMap((row) => columns.map((column) => row[column] as InValue)),
+    args: rows.flatMap((row) => columns.map((column) => argumentOf(row[column]))),
   })
   for await (const rows of readRows(from, table)) {
     let statements: BoundStatement[] = []
@@ -103,6 +103,11 @@ export async function copyTable(
     if (statements.length > 0) await to.commit(statements)
     onRows(rows.length)
   }
+}
+
+/** The client reads a blob as an ArrayBuffer, which it does not take as an argument. */
+function argumentOf(value: Row[string] | undefined): InValue {
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : (value ?? null)
 }
 
 /** Rows of one insert, with their approximate size. */

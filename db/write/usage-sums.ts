@@ -1,4 +1,4 @@
-// The totals that are written in the commit of usage rows: by key and day, and by hour with everything that budgets tell apart.
+// The totals that are written in the commit of usage rows: by key and day, and by hour with everything that budgets distinguish.
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { type UsageHour, usageHours } from '../schema/budget-schema.ts'

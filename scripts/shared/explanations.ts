@@ -57,8 +57,8 @@ function drawSummary({ policy_id, policy_name, accepted, steps }: Explanation): 
 function drawExplanation({ policy_id, policy_name, accepted, steps, condition }: Explanation): string {
   const lines = stepNames.flatMap((name) => {
     const found = steps.find(({ step }) => step === name)
-    if (found === undefined) return isAlwaysTaken(name) ? [`  – ${name.padEnd(10)} skipped`] : []
-    return [`  ${found.ok ? '✓' : '✗'} ${name.padEnd(10)} ${found.ok ? '' : drawWhy(found)}`.trimEnd()]
+    if (found === undefined) return isAlwaysTaken(name) ? [`  – ${name.padEnd(11)} skipped`] : []
+    return [`  ${found.ok ? '✓' : '✗'} ${name.padEnd(11)} ${found.ok ? '' : drawWhy(found)}`.trimEnd()]
   })
   const parts = (condition ?? []).map(({ source, value, error }) => {
     return `      ${printable(source)}  →  ${error === undefined ? printable(value) : `error: ${printable(error)}`}`

@@ -42,7 +42,7 @@ export const auditLogOperations = {
   'audit.log': operation(noInput, showLog),
   // Not `mutates`: they wait for rows to be covered, and changes need not wait for that.
   'audit.checkpoint': operation(noInput, checkpoint),
-  'audit.rotate_key': operation(noInput, rotateKey),
+  'audit.rotate_key': operation(noInput, rotateKey, { mutates: true }),
   'audit.prove': operation(proveInput, prove),
   'audit.verify': operation(verifyInput, verify),
   'audit.cosign': operation(cosignInput, importCosignatures),

@@ -12,7 +12,7 @@ export type KeyFacts = {
   labels: Readonly<Record<string, string>> | null
 }
 
-/** What a budget reads of a request, or of totals of requests. Null where there is none. */
+/** What a budget reads of a request, or of totals of requests. Null where a request has none of it. */
 export type RequestFacts = { policyId: string | null; attribution: string | null }
 
 /** What was used, or may be. Infinite where nothing limits it. */

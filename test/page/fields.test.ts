@@ -33,6 +33,7 @@ const shown = {
   keys: {
     ...{ kind: 'inference', name: 'n', expires_at: '2098-01-01T10:30:00.000Z', limit: 1_250.5, limit_reset: 'daily' },
     ...{ requests_per_minute: 60, tokens_per_minute: null, allowed_models: ['a', 'b/*'], allowed_presets: null },
+    ...{ concurrent_requests: 4, queue_class: 'batch', queue_weight: 2, queue_seconds: 0, fair_by: 'attribution' },
     ...{ labels: { team: 'a=b', site: 'x' }, attribute_from_header: 'x-user' },
   },
 }

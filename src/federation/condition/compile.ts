@@ -27,15 +27,22 @@ export type Condition = Readonly<{
 }>
 
 /** What an expression must return, and what an author of another one can do. `dyn` is a claim, whose type is not known. */
-type ResultRule = { types: readonly string[]; message: (type: string) => string; hint: (type: string) => string }
+type ResultRule = {
+  name: string
+  types: readonly string[]
+  message: (type: string) => string
+  hint: (type: string) => string
+}
 
 const trueOrFalse: ResultRule = {
+  name: 'A condition',
   types: ['bool'],
   message: (type) => `The result must be true or false, not ${type}`,
   hint: (type) =>
     type === 'dyn' ? 'compare it, as in claims.admin == true' : 'compare it with == or another operator',
 }
 const text: ResultRule = {
+  name: 'An attribution',
   types: ['string', 'dyn'],
   message: (type) => `The result must be a string, not ${type}`,
   hint: () => 'name a claim, as in claims.repository_id, or convert the value with string()',
@@ -57,7 +64,7 @@ export function compileText(source: string): Condition | ConditionFault {
 function compile(source: string, result: ResultRule): Condition | ConditionFault {
   const whole = { start: 0, end: source.length }
   if (isLonger(source, conditionCharactersMax))
-    return { ...whole, message: `An expression has at most ${conditionCharactersMax} characters` }
+    return { ...whole, message: `${result.name} has at most ${conditionCharactersMax} characters` }
   const parsed = parse(source)
   if ('message' in parsed) return parsed
   const { ast } = parsed

@@ -22,6 +22,31 @@ export const keyFields = /** @type {const} */ ({
   },
   requests_per_minute: { form: 'number', place: 'limits', label: 'Requests a minute' },
   tokens_per_minute: { form: 'number', place: 'limits', label: 'Tokens a minute' },
+  concurrent_requests: { form: 'number', place: 'limits', label: 'Requests at once' },
+  queue_class: {
+    form: 'word',
+    place: 'limits',
+    label: 'Queue class',
+    common: 'normal',
+    help: 'Which requests start first at a full inference server',
+    options: [
+      ['interactive', 'interactive'],
+      ['normal', 'normal'],
+      ['batch', 'batch'],
+    ],
+  },
+  queue_weight: { form: 'number', place: 'limits', label: 'Queue weight', common: 1, help: 'From 1 to 100' },
+  queue_seconds: { form: 'number', place: 'limits', label: 'Waits at most, in seconds', common: 30 },
+  fair_by: {
+    form: 'word',
+    place: 'limits',
+    label: 'Takes turns by',
+    common: 'key',
+    options: [
+      ['key', 'key'],
+      ['attribution', 'attribution'],
+    ],
+  },
   allowed_models: { form: 'lines', place: 'limits', label: 'Allowed models', help: patterns },
   allowed_presets: { form: 'lines', place: 'limits', label: 'Allowed presets', help: patterns },
   labels: {

@@ -8,6 +8,11 @@ import { createKeyPair } from '../../support/subject-token.ts'
 
 /** What reads, and what asks an issuer or an upstream: these make no change that an admin is named for. */
 const others: OperationName[] = [
+  'audit.log',
+  'audit.checkpoint',
+  'audit.prove',
+  'audit.verify',
+  'audit.cosign',
   'organizations.list',
   'workspaces.list',
   'keys.list',
@@ -154,19 +159,27 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['presets.restore', { preset: 'for-restore' }],
   ['config.apply', { document: { latchkey: 1, keys: [{ name: 'from a document' }] } }],
   ['signing_keys.rotate', { at_once: true }],
+  ['audit.rotate_key', {}],
   ['sessions.end', { session: sessionId }],
 ]
 
 let served: TestServer
 let boss: Row
 let writes = 0
+/** Whether an operation runs alone, so that every write is its own. */
+let isRunning = false
 beforeAll(async () => {
   served = await startTestServer()
   boss = await served.admin('keys.create', { name: 'boss', kind: 'management' })
   for (const [name, input] of there) await served.server.runByName(name, input)
   await insertLiveSession(served.server.context, sessionId)
   const { writer } = served.server.context
-  const { change } = writer
+  const { change, write } = writer
+  // The key of the audit log is kept without a record of a change: the log itself has one.
+  writer.write = (statements) => {
+    if (isRunning) writes += 1
+    return write(statements)
+  }
   writer.change = (plan) => {
     writes += 1
     return change(plan)
@@ -218,7 +231,9 @@ describe('with a key that is disabled meanwhile, nothing is changed by', () => {
       await served.admin('keys.enable', { key: boss.id })
       if (withoutServer.includes(name)) return
       writes = 0
+      isRunning = true
       await run(name, input)
+      isRunning = false
       expect(writes).toBeGreaterThan(0)
     })
   }

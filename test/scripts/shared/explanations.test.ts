@@ -14,7 +14,7 @@ const walked: StepName[] = [
   'scopes',
   'token_type',
 ]
-const all: StepName[] = [...walked, 'keys', 'signature', 'condition']
+const all: StepName[] = [...walked, 'keys', 'signature', 'condition', 'attribution']
 const passing = (names: StepName[]) => names.map((step) => ({ step, ok: true }))
 const accepting = (name: string): Explanation => ({
   policy_id: `id-${name}`,
@@ -30,7 +30,7 @@ const refusing = (name: string, step: StepName, reason: string, detail?: string)
 test('one policy is shown with all its steps, in the order of an exchange', () => {
   const lines = drawExplanations([refusing('ci', 'subject', 'subject_mismatch', 'a\u001b[31m')]).split('\n')
   expect(lines[0]).toBe('ci (id-ci) refuses the token')
-  expect(lines.slice(1).map((line) => line.slice(2, 14).trim())).toEqual([
+  expect(lines.slice(1).map((line) => line.slice(2, 15).trim())).toEqual([
     '✓ policy',
     '✓ token',
     '✓ issuer',
@@ -43,8 +43,9 @@ test('one policy is shown with all its steps, in the order of an exchange', () =
     '✓ scopes',
     '✓ token_type',
     '✓ condition',
+    '✓ attribution',
   ])
-  expect(lines[8]).toBe('  ✗ subject    subject_mismatch: a\\u001b[31m')
+  expect(lines[8]).toBe('  ✗ subject     subject_mismatch: a\\u001b[31m')
 })
 
 test('a step that could not be taken is shown as skipped; replay protection that a policy lacks is not', () => {
@@ -53,10 +54,10 @@ test('a step that could not be taken is shown as skipped; replay protection that
     steps: passing([...walked, 'condition']),
   }
   const text = drawExplanations([foreign])
-  expect(text).toContain('  – keys       skipped\n  – signature  skipped\n')
+  expect(text).toContain('  – keys        skipped\n  – signature   skipped\n')
   expect(text).not.toContain('replay')
   const steps: Explanation['steps'] = [...foreign.steps, { step: 'replay', ok: false, reason: 'jti_missing' }]
-  expect(drawExplanations([{ ...foreign, steps }])).toEndWith('  ✗ replay     jti_missing')
+  expect(drawExplanations([{ ...foreign, steps }])).toEndWith('  ✗ replay      jti_missing')
 })
 
 describe('of several policies', () => {
