@@ -73,7 +73,7 @@ export async function contest<Arm extends Contestant>(options: Contest<Arm>): Pr
 }
 
 /** Begins with another arm in every round, and goes backwards in every second one. */
-function orderOf<Arm>(arms: Arm[], round: number): Arm[] {
+export function orderOf<Arm>(arms: Arm[], round: number): Arm[] {
   const start = round % Math.max(1, arms.length)
   const rotated = [...arms.slice(start), ...arms.slice(0, start)]
   return round % 2 === 0 ? rotated : rotated.toReversed()

@@ -60,8 +60,11 @@ export async function startIssuer(): Promise<TokenSource> {
 }
 
 /** An installation with one key, one issuer and one policy with a condition. */
-export async function installTrusting(issuerUrl: string): Promise<{ installed: Installed; policyId: string }> {
-  const installed = await installLatchkey()
+export async function installTrusting(
+  issuerUrl: string,
+  settings: Record<string, string> = {},
+): Promise<{ installed: Installed; policyId: string }> {
+  const installed = await installLatchkey(settings)
   const { run } = installed
   await run('keys', 'create', '--name', 'key')
   await run('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)
@@ -70,13 +73,14 @@ export async function installTrusting(issuerUrl: string): Promise<{ installed: I
   return { installed, policyId: id }
 }
 
-async function startOther(
+export async function startOther(
   name: string,
   command: string[],
   path: string,
   fields: Record<string, string> = {},
+  env: Record<string, string> = {},
 ): Promise<Exchanger> {
-  const { pid, port, stop } = await spawnServer(command)
+  const { pid, port, stop } = await spawnServer(command, { env })
   return { name, url: `http://127.0.0.1:${port}${path}`, pid, fields, stop }
 }
 

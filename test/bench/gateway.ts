@@ -60,7 +60,7 @@ export async function benchGateway(note: (text: string) => void): Promise<Result
   return results
 }
 
-async function askWhole(arm: Gateway, credential: string): Promise<undefined> {
+export async function askWhole(arm: Gateway, credential: string): Promise<undefined> {
   const text = await (await ask(arm, credential, wholeBody)).text()
   if (!text.endsWith('}')) throw new Error(`${arm.name}: ${text}`)
 }

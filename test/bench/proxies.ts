@@ -19,8 +19,8 @@ const path = '/v1/chat/completions'
 const callers = 50
 const tokenSecondsMax = 900
 
-export async function startUpstream(): Promise<Gateway & { origin: string }> {
-  const { pid, port, stop } = await spawnServer([bun, 'test/bench/upstream.ts'])
+export async function startUpstream(env: Record<string, string> = {}): Promise<Gateway & { origin: string }> {
+  const { pid, port, stop } = await spawnServer([bun, 'test/bench/upstream.ts'], { env })
   const origin = `http://127.0.0.1:${port}`
   return { name: 'upstream', origin, url: origin + path, headers: {}, credentials: anybody, pid, stop }
 }
@@ -30,8 +30,8 @@ export async function startBareProxy(origin: string): Promise<Gateway> {
   return passingOn('bare proxy', pid, port, stop)
 }
 
-export async function startBareGuard(origin: string): Promise<Gateway> {
-  const { pid, port, stop } = await spawnServer([bun, 'test/bench/bare-guard.ts', origin])
+export async function startBareGuard(origin: string, env: Record<string, string> = {}): Promise<Gateway> {
+  const { pid, port, stop } = await spawnServer([bun, 'test/bench/bare-guard.ts', origin], { env })
   const credentials = async () => (await fetch(`http://127.0.0.1:${port}/tokens?count=${callers}`)).json()
   return { ...passingOn('bare guard', pid, port, stop), credentials }
 }
@@ -68,13 +68,17 @@ export async function startPortkey(runtime: 'Bun' | 'Node', origin: string): Pro
 }
 
 /** One server, called with access tokens and with an API key. */
-export async function startLatchkey(origin: string): Promise<{ withTokens: Gateway; withKey: Gateway }> {
+export async function startLatchkey(
+  origin: string,
+  more: Record<string, string> = {},
+): Promise<{ withTokens: Gateway; withKey: Gateway }> {
   let issuerUrl = ''
   const { url: given } = await listenLocally(await createTestIssuer(() => issuerUrl))
   issuerUrl = given
   const { run, serve } = await installLatchkey({
     LATCHKEY_UPSTREAM_URL: `${origin}/v1`,
     LATCHKEY_UPSTREAM_API_KEY: 'upstream-secret',
+    ...more,
   })
   const { key } = await run('keys', 'create', '--name', 'key')
   await run('issuers', 'add', '--name', 'idp', '--issuer-url', issuerUrl)

@@ -17,6 +17,7 @@ export const columns = {
   perSecond: { title: 'per second', digits: 0 },
   p50Milliseconds: { title: 'p50 ms', digits: 2 },
   p99Milliseconds: { title: 'p99 ms', digits: 2 },
+  p999Milliseconds: { title: 'p99.9 ms', digits: 2 },
   firstByteMilliseconds: { title: 'first byte ms', digits: 2 },
   refreshesPerRequest: { title: 'refreshes', digits: 3 },
   commitsPerRequest: { title: 'commits', digits: 3 },

@@ -6,6 +6,7 @@ import { benchGrowth } from './growth.ts'
 import { rounds } from './measure.ts'
 import { benchNodes } from './nodes.ts'
 import { benchPresets } from './presets.ts'
+import { benchRate } from './rate.ts'
 import { printResults, type Result } from './report.ts'
 import { benchReview } from './review.ts'
 import { benchStart } from './start.ts'
@@ -17,6 +18,7 @@ export type Bench = (note: (text: string) => void) => Promise<Result[]>
 const benches: Record<string, Bench> = {
   exchange: benchExchange,
   gateway: benchGateway,
+  rate: benchRate,
   presets: benchPresets,
   nodes: benchNodes,
   growth: benchGrowth,
