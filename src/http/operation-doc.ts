@@ -46,7 +46,9 @@ function withDescriptions(value: unknown): unknown {
 }
 
 /** Every error except those of the token endpoint (reference: Error shape). */
-export const errorShape = type({ error: { code: 'number.integer', message: 'string' } }).configure({ title: 'Error' })
+export const errorShape = type({
+  error: { code: 'number.integer', message: 'string', metadata: { error_type: 'string' } },
+}).configure({ title: 'Error' })
 
 const errors: Record<number, string> = {
   400: 'The request is invalid; the message names the problem',

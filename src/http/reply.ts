@@ -78,12 +78,41 @@ function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, un
   yield text + (end === '}' ? ']}' : `],${end}`)
 }
 
-/** `{ "error": { "code": <status>, "message": <string> } }`; it has no private details (reference: Error shape). */
+/** Words that never change their meaning. Most are those of OpenRouter's clients. */
+const errorTypes: Readonly<Record<FaultCode, string>> = {
+  invalid: 'invalid_request',
+  unauthorized: 'authentication',
+  payment_required: 'payment_required',
+  forbidden: 'permission_denied',
+  not_found: 'not_found',
+  method_not_allowed: 'invalid_request',
+  conflict: 'conflict',
+  precondition_failed: 'precondition_failed',
+  too_large: 'payload_too_large',
+  unsupported_media_type: 'invalid_request',
+  timeout: 'timeout',
+  rate_limited: 'rate_limit_exceeded',
+  bad_gateway: 'provider_unavailable',
+  gateway_timeout: 'timeout',
+  unavailable: 'server',
+  usage: 'invalid_request',
+  configuration: 'server',
+  internal: 'server',
+}
+export const errorTypeWords: ReadonlySet<string> = new Set(Object.values(errorTypes))
+
+/** What every error says of its kind, in addition to its status. */
+export function errorMetadata({ code, metadata }: Fault): object {
+  return { error_type: errorTypes[code], ...metadata }
+}
+
+/** `{ "error": { "code": <status>, "message": <string>, "metadata": {…} } }`, without private details (reference: Error shape). */
 export function errorReply(fault: Fault): Response {
   const status = statusOf(fault)
   const current = fault.current === undefined ? {} : { data: fault.current }
-  const details = fault.metadata === undefined ? {} : { type: fault.reason, metadata: fault.metadata }
-  return refusal(fault, { error: { code: status, message: fault.message, ...details }, ...current })
+  const type = fault.metadata === undefined ? {} : { type: fault.reason }
+  const error = { code: status, message: fault.message, ...type, metadata: errorMetadata(fault) }
+  return refusal(fault, { error, ...current })
 }
 
 const messagesErrorTypes: Partial<Record<number, string>> = {
@@ -103,8 +132,8 @@ export function messagesErrorReply(fault: Fault): Response {
 export function messagesErrorBody(fault: Fault): object {
   const status = statusOf(fault)
   const type = messagesErrorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
-  const details = fault.metadata === undefined ? {} : { metadata: fault.metadata }
-  return { type: 'error', error: { type, code: status, message: fault.message, ...details } }
+  const metadata = errorMetadata(fault)
+  return { type: 'error', error: { type, code: status, message: fault.message, metadata } }
 }
 
 function refusal(fault: Fault, body: object): Response {

@@ -1,6 +1,6 @@
 // The event that ends a stream early, as clients of each endpoint expect it.
 import type { Fault } from '../fault.ts'
-import { messagesErrorBody, statusOf } from '../http/reply.ts'
+import { errorMetadata, messagesErrorBody, statusOf } from '../http/reply.ts'
 import type { InferencePath } from '../values/inference-paths.ts'
 
 /** The client reads it in place of the rest of the response. */
@@ -10,11 +10,18 @@ export function errorEvent({ errors }: InferencePath, fault: Fault): Uint8Array 
 }
 
 const bodies: Record<InferencePath['errors'], (fault: Fault) => object> = {
-  chat: (fault) => ({ error: { code: statusOf(fault), message: fault.message } }),
+  chat: (fault) => ({
+    error: { code: statusOf(fault), message: fault.message, metadata: errorMetadata(fault) },
+  }),
   messages: messagesErrorBody,
   responses: (fault) => {
     // Typed clients require a sequence number; others read `error`, which OpenAI sends too.
-    const fields = { code: String(statusOf(fault)), message: fault.message, param: null }
+    const fields = {
+      code: String(statusOf(fault)),
+      message: fault.message,
+      param: null,
+      metadata: errorMetadata(fault),
+    }
     return { type: 'error', sequence_number: 0, ...fields, error: fields }
   },
 }

@@ -175,7 +175,11 @@ function createRecordReader(): (chunk: Buffer) => boolean {
 }
 
 const httpsOnlyBody = JSON.stringify({
-  error: { code: 400, message: 'This port accepts HTTPS only: use an https:// URL' },
+  error: {
+    code: 400,
+    message: 'This port accepts HTTPS only: use an https:// URL',
+    metadata: { error_type: 'invalid_request' },
+  },
 })
 const httpsOnly = [
   'HTTP/1.1 400 Bad Request',

@@ -135,7 +135,11 @@ describe('the openai client', () => {
     const absent = await ask({ model: '@preset/nobody-made-it' })
     expect(absent).toBeInstanceOf(NotFoundError)
     expect(absent).toMatchObject({
-      error: { code: 404, message: 'The preset "nobody-made-it" does not exist or is not active' },
+      error: {
+        code: 404,
+        message: 'The preset "nobody-made-it" does not exist or is not active',
+        metadata: { error_type: expect.any(String) },
+      },
     })
     const { key } = await latchkey.admin<Row & { key: string }>('keys.create', {
       name: 'narrow',

@@ -121,7 +121,9 @@ describe('when the database of a server is full', () => {
       body: JSON.stringify({ name: 'one more' }),
     })
     expect(response.status).toBe(500)
-    expect(await response.json()).toEqual({ error: { code: 500, message: 'Internal server error' } })
+    expect(await response.json()).toEqual({
+      error: { code: 500, message: 'Internal server error', metadata: { error_type: expect.any(String) } },
+    })
   })
 })
 

@@ -261,7 +261,10 @@ describe('a body of chat completions with', () => {
     const { status, body } = await answer
     socket.destroy()
     const message = `The body must be smaller than ${presetBodyBytesMax} bytes`
-    expect({ status, body: JSON.parse(body) }).toEqual({ status: 413, body: { error: { code: 413, message } } })
+    expect({ status, body: JSON.parse(body) }).toEqual({
+      status: 413,
+      body: { error: { code: 413, message, metadata: { error_type: expect.any(String) } } },
+    })
   })
 })
 

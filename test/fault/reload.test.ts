@@ -32,7 +32,13 @@ test('requests fail, and the process is asked to end', async () => {
   const response = await call()
   expect({ status: response.status, body: await response.json() }).toEqual({
     status: 503,
-    body: { error: { code: 503, message: 'The service is stopping; try again later' } },
+    body: {
+      error: {
+        code: 503,
+        message: 'The service is stopping; try again later',
+        metadata: { error_type: expect.any(String) },
+      },
+    },
   })
   expect(response.headers.get('retry-after')).toBe('1')
   expect(broken).toHaveLength(1)

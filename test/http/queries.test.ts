@@ -71,7 +71,10 @@ describe('a value', () => {
   ]
   for (const [path, message] of rows)
     test(`${path} is refused`, async () => {
-      expect(await call('GET', path)).toEqual({ status: 400, answer: { error: { code: 400, message } } as never })
+      expect(await call('GET', path)).toEqual({
+        status: 400,
+        answer: { error: { code: 400, message, metadata: { error_type: expect.any(String) } } } as never,
+      })
     })
 
   test('far beyond the end of a list gives an empty page', async () => {

@@ -46,7 +46,9 @@ describe('415 is the answer', () => {
       const response = await send('/chat/completions', contentType)
       expect(response.status).toBe(415)
       const message = `"${contentType}" is not a supported Content-Type: the body must be JSON; send Content-Type: application/json`
-      expect(await response.json()).toEqual({ error: { code: 415, message } })
+      expect(await response.json()).toEqual({
+        error: { code: 415, message, metadata: { error_type: expect.any(String) } },
+      })
       expect(latchkey.upstream.requests).toEqual([])
     })
 

@@ -46,14 +46,15 @@ async function open(credential: string, path = '/chat/completions') {
 
 const cut = { status: 200, completed: false, client_left: false }
 const message = 'Invalid credentials: the key of this request is no longer valid, so the response ends here'
-const fields = { code: '401', message, param: null }
-const inMessages = { type: 'error', error: { type: 'authentication_error', code: 401, message } }
+const metadata = { error_type: 'authentication' }
+const fields = { code: '401', message, param: null, metadata }
+const inMessages = { type: 'error', error: { type: 'authentication_error', code: 401, message, metadata } }
 const inResponses = { type: 'error', sequence_number: 0, ...fields, error: fields }
 
 describe('a stream ends at the next chunk', () => {
   for (const [path, event, data] of [
-    ['/chat/completions', '', { error: { code: 401, message } }],
-    ['/completions', '', { error: { code: 401, message } }],
+    ['/chat/completions', '', { error: { code: 401, message, metadata } }],
+    ['/completions', '', { error: { code: 401, message, metadata } }],
     ['/responses', 'event: error\n', inResponses],
     ['/messages', 'event: error\n', inMessages],
   ] as const)
@@ -72,14 +73,14 @@ describe('a stream ends at the next chunk', () => {
     const { rest } = await open(key.key)
     await latchkey.admin('keys.disable', { key: key.id })
     held.send(deltaOf('after'))
-    expect(await rest()).toBe(eventOf({ error: { code: 401, message } }))
+    expect(await rest()).toBe(eventOf({ error: { code: 401, message, metadata } }))
   })
 
   test('after the key that its access token acts as was disabled', async () => {
     const { rest } = await open(latchkey.accessToken)
     await latchkey.admin('keys.disable', { key: latchkey.key.id })
     held.send(deltaOf('after'))
-    expect(await rest()).toBe(eventOf({ error: { code: 401, message } }))
+    expect(await rest()).toBe(eventOf({ error: { code: 401, message, metadata } }))
     await latchkey.admin('keys.enable', { key: latchkey.key.id })
   })
 
@@ -94,7 +95,7 @@ describe('a stream ends at the next chunk', () => {
     if (registered !== undefined) context.registry.keys.set(key.id, { ...registered, expiresAt: Date.now() - 1 })
     held.send(deltaOf('after'))
     const text = await rest()
-    expect(text).toEndWith(eventOf({ error: { code: 401, message } }))
+    expect(text).toEndWith(eventOf({ error: { code: 401, message, metadata } }))
     expect(text).not.toContain('after')
   })
 
@@ -110,7 +111,7 @@ describe('a stream ends at the next chunk', () => {
     aheadMilliseconds = 60_001
     held.send(deltaOf('after'))
     held.end()
-    expect(await rest()).toBe(eventOf({ error: { code: 401, message } }))
+    expect(await rest()).toBe(eventOf({ error: { code: 401, message, metadata } }))
   })
 
   test('and waits for usage that is due, which is charged', async () => {
@@ -119,7 +120,7 @@ describe('a stream ends at the next chunk', () => {
     await latchkey.admin('keys.delete', { key: key.id })
     held.send(finishOf())
     held.send(usageEvent)
-    expect(await rest()).toBe(eventOf({ error: { code: 401, message } }))
+    expect(await rest()).toBe(eventOf({ error: { code: 401, message, metadata } }))
     expect(await rows()).toMatchObject([{ ...cut, total_tokens: 7, usage_source: 'upstream' }])
   })
 })

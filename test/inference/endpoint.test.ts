@@ -137,7 +137,9 @@ describe('the upstream gets', () => {
       const response = await latchkey.complete(body)
       expect(response.status).toBe(400)
       const message = `The body must be a JSON object${problem}`
-      expect(await response.json()).toEqual({ error: { code: 400, message } })
+      expect(await response.json()).toEqual({
+        error: { code: 400, message, metadata: { error_type: expect.any(String) } },
+      })
     }
     expect(latchkey.upstream.requests).toEqual([])
   })
@@ -242,7 +244,9 @@ describe('the caller gets', () => {
       const response = await fetch(`${server.server.baseUrl}/chat/completions`, init)
       expect(response.status).toBe(status)
       const text = await response.text()
-      expect(JSON.parse(text)).toEqual({ error: { code: status, message: expect.any(String) } })
+      expect(JSON.parse(text)).toEqual({
+        error: { code: status, message: expect.any(String), metadata: { error_type: expect.any(String) } },
+      })
       expect(text).not.toContain('127.0.0.1')
       const { data } = await server.admin<{ data: UsageRow[] }>('usage.requests')
       // What is never forwarded leaves no row.

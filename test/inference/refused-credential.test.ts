@@ -27,7 +27,10 @@ describe('a 401 of the upstream', () => {
   test('is a 502 for the caller, without a challenge, and the log names the upstream', async () => {
     refuse(401)
     const response = await latchkey.complete()
-    expect([response.status, await response.json()]).toEqual([502, { error: { code: 502, message } }])
+    expect([response.status, await response.json()]).toEqual([
+      502,
+      { error: { code: 502, message, metadata: { error_type: expect.any(String) } } },
+    ])
     expect(response.headers.get('www-authenticate')).toBeNull()
     expect(linesOf('upstream_refused')).toMatchObject([{ upstream: 'configured', status: 401 }])
     expect(linesOf('request_failed')).toMatchObject([{ status: 502 }])
@@ -40,7 +43,10 @@ describe('a 401 of the upstream', () => {
     for (const path of ['/models', '/models/any']) {
       const headers = { authorization: `Bearer ${latchkey.key.key}` }
       const response = await fetch(latchkey.server.baseUrl + path, { headers })
-      expect([response.status, await response.json()]).toEqual([502, { error: { code: 502, message } }])
+      expect([response.status, await response.json()]).toEqual([
+        502,
+        { error: { code: 502, message, metadata: { error_type: expect.any(String) } } },
+      ])
     }
     expect(linesOf('upstream_models_failed')).toMatchObject([{ upstream: 'configured' }])
   })

@@ -273,7 +273,11 @@ describe('bounds that nobody could mean are refused, and nothing is saved', () =
     const before = await keys()
     expect(await call('POST', '/keys', { body: { name: 'bad', ...bounds } })).toMatchObject({
       status: 400,
-      error: { code: 400, message: expect.stringContaining(Object.keys(bounds)[0] ?? '') },
+      error: {
+        code: 400,
+        message: expect.stringContaining(Object.keys(bounds)[0] ?? ''),
+        metadata: { error_type: expect.any(String) },
+      },
     })
     expect(await keys()).toBe(before)
     const hash = latchkey.key.hash as string

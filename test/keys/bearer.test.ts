@@ -31,7 +31,10 @@ const call = (authorization?: string) =>
 async function expectError(response: Response, status: number, message: string | RegExp, challenge: string | null) {
   const body = await response.json()
   const text = typeof message === 'string' ? message : expect.stringMatching(message)
-  expect({ status: response.status, body }).toEqual({ status, body: { error: { code: status, message: text } } })
+  expect({ status: response.status, body }).toEqual({
+    status,
+    body: { error: { code: status, message: text, metadata: { error_type: expect.any(String) } } },
+  })
   expect(response.headers.get('www-authenticate')).toBe(challenge)
   expect(response.headers.get('cache-control')).toBe('no-store')
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { conditionVariables } from '../../src/federation/condition/permitted.ts'
 import { exchangeDescription } from '../../src/federation/openapi.ts'
 import { oauthErrorOf, reasonNames } from '../../src/federation/subject-token/refusal.ts'
-import { statusOfCode } from '../../src/http/reply.ts'
+import { errorTypeWords, statusOfCode } from '../../src/http/reply.ts'
 import * as limits from '../../src/limits.ts'
 import { configKeys, passingParameters } from '../../src/presets/schema/parameters.ts'
 import { namesIn, rowsOf, sectionOf } from '../support/manual.ts'
@@ -37,6 +37,12 @@ describe('the reference', () => {
   test('lists every status of an error', () => {
     const listed = rows('Error shape').map(([status]) => Number(status))
     expect(listed).toEqual(sorted(Object.values(statusOfCode)))
+  })
+
+  test('lists every word of an error', () => {
+    const [, words = ''] =
+      /words of `error_type`[^:]*:([\s\S]*?)\n\nErrors/.exec(sectionOf('reference', 'Error shape')) ?? []
+    expect(sorted(namesIn(words))).toEqual(sorted([...errorTypeWords]))
   })
 
   test('lists every status and error code of the token endpoint', () => {

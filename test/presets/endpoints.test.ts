@@ -126,7 +126,7 @@ describe('a post', () => {
     const before = await call('GET', '/presets')
     expect(await call('POST', `/presets/${slug}/chat/completions`, { body })).toEqual({
       status: 400,
-      error: { code: 400, message: expect.stringMatching(message) },
+      error: { code: 400, message: expect.stringMatching(message), metadata: { error_type: expect.any(String) } },
     })
     expect(await call('GET', '/presets')).toEqual(before)
   })
@@ -136,7 +136,11 @@ describe('a post', () => {
     for (const body of [undefined, {}])
       expect(await call('POST', `/presets/${slug}/${path}`, { body })).toEqual({
         status: 400,
-        error: { code: 400, message: expect.stringMatching(/^The body is empty: send the JSON of a .+ request$/) },
+        error: {
+          code: 400,
+          message: expect.stringMatching(/^The body is empty: send the JSON of a .+ request$/),
+          metadata: { error_type: expect.any(String) },
+        },
       })
     expect(await call('GET', `/presets/${slug}`)).toMatchObject({ data: { designated_version: { version: 1 } } })
   })
@@ -147,7 +151,7 @@ describe('a post', () => {
     const post = () => call('POST', `/presets/${slug}/chat/completions`, { body: chat })
     expect(await post()).toMatchObject({
       status: 409,
-      error: { code: 409, message: expect.stringMatching(/archived/) },
+      error: { code: 409, message: expect.stringMatching(/archived/), metadata: { error_type: expect.any(String) } },
     })
     await call('POST', `/presets/${slug}/restore`)
     expect((await post()).data.designated_version.version).toBe(2)
@@ -194,7 +198,10 @@ describe('who may', () => {
       ['POST', '/restore'],
     ] as [string, string, unknown?][]) {
       const theirs = await call(method, `/presets/${slug}${path}`, { key, body })
-      expect(theirs).toEqual({ status: 404, error: { code: 404, message: 'Resource not found' } })
+      expect(theirs).toEqual({
+        status: 404,
+        error: { code: 404, message: 'Resource not found', metadata: { error_type: expect.any(String) } },
+      })
       expect(theirs).toEqual(await call(method, `/presets/absent${path}`, { key, body }))
     }
     expect(await call('GET', '/presets', { key })).toEqual({ status: 200, data: [], total_count: 0 })
@@ -279,7 +286,8 @@ test.each([
   ],
 ])('an update %s says what can be changed', async (_, body, message) => {
   const slug = await createPreset()
-  expect((await call('PATCH', `/presets/${slug}`, { body })).error).toEqual({ code: 400, message })
+  const metadata = { error_type: 'invalid_request' }
+  expect((await call('PATCH', `/presets/${slug}`, { body })).error).toEqual({ code: 400, message, metadata })
 })
 
 /** Presets updated in the same millisecond are listed by slug. */
@@ -346,7 +354,7 @@ test.each(['0', '01', '4', '1e0', '-1', 'x', '%00', '99999999999999'])('version 
   const slug = await createPreset()
   expect(await call('GET', `/presets/${slug}/versions/${version}`)).toEqual({
     status: 404,
-    error: { code: 404, message: 'Resource not found' },
+    error: { code: 404, message: 'Resource not found', metadata: { error_type: expect.any(String) } },
   })
 })
 

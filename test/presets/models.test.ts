@@ -178,7 +178,13 @@ describe('with presets', () => {
     const response = await get(`/models/${path}`)
     expect({ status: response.status, body: await response.json() }).toEqual({
       status: 404,
-      body: { error: { code: 404, message: expect.stringContaining('Resource not found') } },
+      body: {
+        error: {
+          code: 404,
+          message: expect.stringContaining('Resource not found'),
+          metadata: { error_type: expect.any(String) },
+        },
+      },
     })
     expect(latchkey.upstream.requests).toEqual([])
   })

@@ -24,7 +24,10 @@ async function send(method: string, path: string, body?: object, headers: Record
   return { status: response.status, body: (await response.json()) as object }
 }
 
-const notFound = { status: 404, body: { error: { code: 404, message: 'Resource not found' } } }
+const notFound = {
+  status: 404,
+  body: { error: { code: 404, message: 'Resource not found', metadata: { error_type: expect.any(String) } } },
+}
 const requests: [method: string, path: string, body?: object][] = [
   ['GET', '/presets'],
   ['GET', '/presets/support'],

@@ -26,7 +26,9 @@ describe('404', () => {
       for (const headers of [{}, bearer()]) {
         const response = await fetch(at(path), { headers })
         expect(response.status).toBe(404)
-        expect(await response.json()).toEqual({ error: { code: 404, message: servedMessage } })
+        expect(await response.json()).toEqual({
+          error: { code: 404, message: servedMessage, metadata: { error_type: expect.any(String) } },
+        })
         expect(response.headers.get('content-type')).toBe('application/json')
       }
     })
@@ -36,7 +38,9 @@ describe('404', () => {
   test.each(unserved)('/v1/%s, which others serve, is answered with what is served', async (path) => {
     const response = await fetch(at(`/v1/${path}`), { method: 'POST', headers: bearer(), body: '{}' })
     expect(response.status).toBe(404)
-    expect(await response.json()).toEqual({ error: { code: 404, message: servedMessage } })
+    expect(await response.json()).toEqual({
+      error: { code: 404, message: servedMessage, metadata: { error_type: expect.any(String) } },
+    })
   })
 })
 
@@ -63,7 +67,9 @@ describe('404 with the nearest path', () => {
       const response = await fetch(at(path))
       expect(response.status).toBe(404)
       const message = `Resource not found; did you mean ${nearest}?`
-      expect(await response.json()).toEqual({ error: { code: 404, message } })
+      expect(await response.json()).toEqual({
+        error: { code: 404, message, metadata: { error_type: expect.any(String) } },
+      })
     })
   }
 })
@@ -84,6 +90,7 @@ describe('405', () => {
         error: {
           code: 405,
           message: `The method ${method} is not allowed here: use ${allowed.replace(/, (?=[A-Z]+$)/, ' or ')}`,
+          metadata: { error_type: 'invalid_request' },
         },
       })
     })
@@ -149,7 +156,9 @@ describe('500', () => {
     const response = await fetch(at('/v1/oauth/jwks'))
     context.signingKeys.jwks = publish
     expect(response.status).toBe(500)
-    expect(await response.json()).toEqual({ error: { code: 500, message: 'Internal server error' } })
+    expect(await response.json()).toEqual({
+      error: { code: 500, message: 'Internal server error', metadata: { error_type: expect.any(String) } },
+    })
     expect(federation.logLines.at(-1)).toContain('secret detail')
   })
 })

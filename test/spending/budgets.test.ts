@@ -50,7 +50,15 @@ describe('a budget', () => {
         code: 402,
         message: `The monthly budget "research", 1 USD, is spent; it resets at ${resets_at}`,
         type: 'budget_spent',
-        metadata: { budget: 'research', per: 'month', unit: 'usd', limit: 1, spent: 1.2, resets_at },
+        metadata: {
+          error_type: 'payment_required',
+          budget: 'research',
+          per: 'month',
+          unit: 'usd',
+          limit: 1,
+          spent: 1.2,
+          resets_at,
+        },
       },
     } as never)
     expect(headers.has('retry-after')).toBe(false)

@@ -185,7 +185,9 @@ describe('over HTTP', () => {
       await admin('issuers.add', { organization: 'default', name: 'idp', ...at(host) })
       const response = await overHttp('/idp/refresh')
       expect(response.status).toBe(503)
-      expect(await response.json()).toEqual({ error: { code: 503, message: hidden } })
+      expect(await response.json()).toEqual({
+        error: { code: 503, message: hidden, metadata: { error_type: expect.any(String) } },
+      })
       expect(logLines.join()).toContain(JSON.stringify(told).slice(1, -1))
       const refreshed = admin('issuers.refresh', { organization: 'default', issuer: 'idp' })
       await expect(refreshed).rejects.toMatchObject({ hint: expect.stringContaining(told) })

@@ -139,7 +139,11 @@ describe('a change that names its version', () => {
       const second = await send('PATCH', path, etag, change)
       expect([path, second.status]).toEqual([path, 412])
       expect(await second.json()).toMatchObject({
-        error: { code: 412, message: expect.stringContaining('read it again') },
+        error: {
+          code: 412,
+          message: expect.stringContaining('read it again'),
+          metadata: { error_type: expect.any(String) },
+        },
         data: change,
       })
       expect(second.headers.get('etag')).toBe(first.headers.get('etag'))

@@ -121,7 +121,13 @@ describe('two Latchkeys in a chain', () => {
     const { status, text } = await infer()
     expect({ status, text: JSON.parse(text) }).toEqual({
       status: 502,
-      text: { error: { code: 502, message: 'The inference server cannot be reached' } },
+      text: {
+        error: {
+          code: 502,
+          message: 'The inference server cannot be reached',
+          metadata: { error_type: expect.any(String) },
+        },
+      },
     })
     const lines = linesOf('upstream_exchange_failed')
     expect(lines).toHaveLength(2)
