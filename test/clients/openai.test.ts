@@ -150,7 +150,8 @@ describe('what the client throws', () => {
     for (const call of calls) {
       const failure = await failureOf(call(clientWith(key)))
       expect(failure).toBeInstanceOf(PermissionDeniedError)
-      expect(failure.error).toEqual({ code: 403, message: expect.stringContaining('Management keys') })
+      const metadata = { error_type: 'permission_denied' }
+      expect(failure.error).toEqual({ code: 403, message: expect.stringContaining('Management keys'), metadata })
     }
     expect(await ledger()).toHaveLength(before)
   })
