@@ -21,7 +21,12 @@ import { rootOf } from './tree.ts'
 import { createDayClosing } from './usage-days.ts'
 
 /** How the log is doing, for doctor and metrics. */
-export type AuditLogState = { isServing: boolean; failure: string | undefined; folderFailure: string | undefined }
+export type AuditLogState = {
+  isServing: boolean /** When everything was covered, in milliseconds since 1970 UTC. */
+  checkpointAt: number | undefined
+  failure: string | undefined
+  folderFailure: string | undefined
+}
 
 export type AuditLog = {
   settings: AuditLogSettings
@@ -47,7 +52,12 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   const { database, writer, auditLog: settings, now, log } = context
   const { orm } = database
   const { runExclusive } = createMutex()
-  const state: AuditLogState = { isServing: false, failure: undefined, folderFailure: undefined }
+  const state: AuditLogState = {
+    isServing: false,
+    checkpointAt: undefined,
+    failure: undefined,
+    folderFailure: undefined,
+  }
   const closeDays = createDayClosing(context)
   let opened: Promise<{ epoch: Epoch; signer: SignerKey }> | undefined
 
@@ -67,6 +77,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
     if (settings.mode === 'full') await closeDays()
     const size = await appendRows({ orm, writer, mode: settings.mode })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
+    state.checkpointAt = now()
     await publishAll(context, epoch, signed, state)
     return { ...signed, origin: epoch.origin }
   }
@@ -98,21 +109,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   }
 
   const run = () => runExclusive(() => checkpoint())
-  const signCheckpoint = async () => {
-    if (settings.mode === 'off') return null
-    const signed = await run().catch((error: unknown) => {
-      log('error', 'audit_log_failed', { reason: describeError(error) })
-      return undefined
-    })
-    return signed?.note ?? null
-  }
-  return {
-    settings,
-    checkpoint: run,
-    signCheckpoint,
-    rotateKey: () => runExclusive(rotateKey),
-    ...scheduled(context, run, state),
-  }
+  return { settings, checkpoint: run, rotateKey: () => runExclusive(rotateKey), ...scheduled(context, run, state) }
 }
 
 /** What a server does about its log, and how that goes. */
@@ -120,7 +117,7 @@ function scheduled(
   { database, writer, auditLog: settings, now, log }: AuditLogContext,
   checkpoint: AuditLog['checkpoint'],
   state: AuditLogState,
-): Pick<AuditLog, 'begin' | 'state' | 'stop'> {
+): Pick<AuditLog, 'signCheckpoint' | 'begin' | 'state' | 'stop'> {
   let stopTimer: (() => void) | undefined
   const attempt = async (work: () => Promise<unknown>) => {
     try {
@@ -132,6 +129,14 @@ function scheduled(
     }
   }
   return {
+    signCheckpoint: async () => {
+      if (settings.mode === 'off') return null
+      const signed = await checkpoint().catch((error: unknown) => {
+        log('error', 'audit_log_failed', { reason: describeError(error) })
+        return undefined
+      })
+      return signed?.note ?? null
+    },
     begin: (version) => {
       if (settings.mode === 'off') return
       state.isServing = true

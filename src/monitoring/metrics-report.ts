@@ -52,6 +52,9 @@ export type MetricsContext = {
   signingKeyDays: number | undefined
   tlsState: (() => { expiresAt: number }) | undefined
   findingCounts: Pick<FindingCounts, 'read'>
+  auditLog: {
+    state: () => { checkpointAt: number | undefined; failure: string | undefined; folderFailure: string | undefined }
+  }
   retention: { rowsArchived: () => ReadonlyMap<string, number>; lastSuccessAt: () => number | undefined }
   now: () => number
 }
@@ -174,6 +177,7 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
   const one = (value: number, ...labels: string[]): Sample[] => [{ labels, value }]
   const revision = context.follow.revision()
   const files = await readOpenFiles()
+  const audit = context.auditLog.state()
   const tlsExpiresAt = context.tlsState?.().expiresAt
   return {
     ...(revision !== undefined && { revision: one(revision), liveNodes: one(context.follow.liveNodes()) }),
@@ -195,6 +199,8 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     doctorFindings: [...context.findingCounts.read()].map(([level, value]) => ({ labels: [level], value })),
     backupLastSuccess: backupAt === undefined ? [] : one(backupAt / 1_000),
     backupInterval: backupEveryMilliseconds === undefined ? [] : one(backupEveryMilliseconds / 1_000),
+    auditCheckpoint: audit.checkpointAt === undefined ? [] : one(audit.checkpointAt / 1_000),
+    auditFailing: one(Number((audit.failure ?? audit.folderFailure) !== undefined)),
     ready: one(Number(status !== 'not_ready')),
     buildInfo: one(1, packageJson.version, process.versions.bun ?? ''),
     residentMemory: one(process.memoryUsage().rss),

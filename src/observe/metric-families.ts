@@ -133,6 +133,11 @@ export const families = {
   backupLastSuccess: gauge('backup_last_success_timestamp_seconds', 'When the newest backup was made.'),
   backupInterval: gauge('backup_interval_seconds', 'How often backups are scheduled.'),
   backupFailures: counter('backup_failures', 'Backups that failed.'),
+  auditCheckpoint: gauge(
+    'audit_checkpoint_timestamp_seconds',
+    'When the audit log was last found complete and signed.',
+  ),
+  auditFailing: gauge('audit_log_failing', '1 if the audit log could not be signed or published the last time.'),
   ready: gauge('ready', '1 if /readyz responds with 200.'),
   buildInfo: gauge('build_info', 'Version of Latchkey and of Bun; always 1.', 'version bun'),
   residentMemory: family('gauge', 'process_resident_memory_bytes', 'Resident memory of the process.'),

@@ -122,7 +122,8 @@ function validityIn(pem: string | null): Validity | undefined {
 }
 
 type BackupContext = Needs<'config' | 'backups' | 'backupSchedule'>
-export type ServerContext = BackupContext & Needs<'database' | 'orm' | 'retention' | 'signingKeys' | 'tlsState'>
+export type ServerContext = BackupContext &
+  Needs<'database' | 'orm' | 'retention' | 'auditLog' | 'signingKeys' | 'tlsState'>
 
 export async function readServer(context: ServerContext): Promise<ServerFacts> {
   const { config, database, orm, tlsState, signingKeys } = context
@@ -138,6 +139,7 @@ export async function readServer(context: ServerContext): Promise<ServerFacts> {
     // A server database has its own snapshots.
     backup: isFile ? await readBackup(context) : undefined,
     isArchiveFailing: context.retention.isFailing(),
+    auditLog: context.auditLog.state(),
     masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,
     tls: tlsState?.(),
     schema: await readSchemaVersion(database.client),

@@ -8,6 +8,7 @@ export const findingAreas = [
   'disk',
   'backup',
   'archive',
+  'audit_log',
   'master_key',
   'tls',
   'database',

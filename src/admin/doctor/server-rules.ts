@@ -17,6 +17,8 @@ export type ServerFacts = {
   backup: BackupFacts | undefined
   /** Whether the last scheduled archive run failed. */
   isArchiveFailing: boolean
+  /** Why the audit log could not be signed, and why it could not be published. */
+  auditLog: { failure: string | undefined; folderFailure: string | undefined }
   /** Undefined where the key is a value. `mode` is undefined for a file that is missing or out of reach. */
   masterKeyFile: { path: string; mode: number | undefined } | undefined
   /** The pair in use, and why newer files could not be used. */
@@ -42,6 +44,7 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['backup', facts.backup === undefined ? backupUnknown : judgeBackup(facts.backup, now)],
     ['backup', facts.backup && judgeBackupDisk(facts.backup, facts.disk)],
     ['archive', facts.isArchiveFailing ? archiveFailing : undefined],
+    ['audit_log', judgeAuditLog(facts)],
     ['master_key', judgeMasterKeyFile(facts)],
     ['tls', judgeTls(facts, now)],
   ]
@@ -68,6 +71,22 @@ const archiveFailing: FindingInput = {
   code: 'archive_failed',
   message: 'The last scheduled archive run failed, so the database keeps growing',
   action: 'Read the log at archive_failed, then run: latchkey archive',
+}
+
+function judgeAuditLog({ auditLog: { failure, folderFailure } }: ServerFacts): FindingInput | undefined {
+  if (failure !== undefined) {
+    const message = `The audit log could not be signed: ${failure}`
+    return {
+      level: 'error',
+      code: 'audit_log_failed',
+      message,
+      action: 'Mend the cause: new rows have no proof until then',
+    }
+  }
+  if (folderFailure === undefined) return undefined
+  const message = `The audit log could not be published: ${folderFailure}`
+  const action = 'Let the user of the server write to LATCHKEY_AUDIT_DIR; the next checkpoint catches up'
+  return { level: 'warning', code: 'audit_log_not_published', message, action }
 }
 
 const [megabyte, gigabyte] = [1e6, 1e9]

@@ -36,6 +36,7 @@ const fineServer: ServerFacts & { backup: BackupFacts } = {
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
   isArchiveFailing: false,
+  auditLog: { failure: undefined, folderFailure: undefined },
   masterKeyFile: { path: '/data/master.key', mode: 0o100600 },
   tls: { ...validFor(100), failure: undefined },
   schema: 9,
@@ -145,6 +146,16 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['a failed backup', () => backup({ failure: 'no space' }), ['error backup_failed']],
   ['a full disk for backups', () => backup({ free: 4e9 }), ['warning backup_disk_nearly_full']],
   ['a failed archive run', () => ofServer({ isArchiveFailing: true }), ['error archive_failed']],
+  [
+    'an audit log that cannot be signed',
+    () => ofServer({ auditLog: { failure: 'no key', folderFailure: 'EACCES' } }),
+    ['error audit_log_failed'],
+  ],
+  [
+    'an audit log that cannot be published',
+    () => ofServer({ auditLog: { failure: undefined, folderFailure: 'EACCES' } }),
+    ['warning audit_log_not_published'],
+  ],
   [
     'a master key that others can read',
     () => ofServer({ masterKeyFile: { path: '/k', mode: 0o100640 } }),
