@@ -15,7 +15,7 @@ export function adminCommand(): Command {
     'admin open --key "first management key" --read-only',
   ])
     .option('--key <key>', 'management key to sign in as, by name, id or hash (default: the only one in use)')
-    .option('--read-only', 'a session that changes nothing')
+    .option('--read-only', 'a session with the role viewer, which changes nothing')
     .option('--no-browser', 'print the link alone')
   const end = command('end <session>', 'End a session of the admin page', [
     'admin end 0b8f1f0e-5f8e-4f43-9c55-2d6a3f1f7a10',
@@ -60,7 +60,7 @@ function draw(sessions: Session[]): string {
     sessions,
     [
       ['KEY', (row) => row.key_name],
-      ['RIGHTS', (row) => (row.read_only ? 'read-only' : 'all')],
+      ['ROLE', (row) => row.role],
       ['OPENED BY', (row) => row.opened_by ?? ''],
       ['ADDRESS', (row) => row.client_address ?? ''],
       ['SINCE (UTC)', (row) => moment(row.created_at)],

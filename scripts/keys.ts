@@ -56,9 +56,12 @@ function createCommand(): Command {
     'keys create --name my-app',
     'keys create --name ci --owner platform-team --workspace staging',
     'keys create --name admin-laptop --management',
-    'keys create --name dashboard --management read-only',
+    'keys create --name dashboard --management --role viewer',
     "keys create --name team --budget 25 --budget-reset monthly --allowed-models 'meta/*'",
-  ]).option('--management [access]', 'create a management key, read-write or read-only, instead of an inference key')
+  ]).option(
+    '--management [access]',
+    'create a management key instead of an inference key: read-write (role admin) or read-only (role viewer)',
+  )
   return operationCommand(
     inOrganization(fieldOptions(made, keyFields, 'create')),
     'keys.create',
@@ -156,8 +159,12 @@ function drawSome(done: string, keys: { name: string; policies_affected?: string
   return withAffected(keys.map(({ name }) => `${done} ${printable(name)}`).join('\n'), { policies_affected })
 }
 
-function kindOf({ management }: Options): string {
+/** Undefined where the role says it. */
+function kindOf({ management, role }: Options): string | undefined {
+  if (management === undefined && role !== undefined)
+    throw new Fault('usage', '--role is for management keys: add --management, or remove --role')
   if (management === undefined) return 'inference'
+  if (management === true && role !== undefined) return undefined
   if (management === true || management === 'read-write') return 'management'
   if (management === 'read-only') return 'management_read_only'
   throw new Fault(

@@ -32,6 +32,7 @@ import auditLog from './migrations/0028_audit_log.sql' with { type: 'text' }
 import queue from './migrations/0029_queue.sql' with { type: 'text' }
 import budgets from './migrations/0030_budgets.sql' with { type: 'text' }
 import units from './migrations/0031_units.sql' with { type: 'text' }
+import roles from './migrations/0032_roles.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -67,6 +68,7 @@ export const migrations: Migration[] = [
   { version: 29, name: 'queue', statements: statementsOf(queue) },
   { version: 30, name: 'budgets', statements: statementsOf(budgets) },
   { version: 31, name: 'units', statements: statementsOf(units) },
+  { version: 32, name: 'roles', statements: statementsOf(roles) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

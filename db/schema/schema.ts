@@ -4,7 +4,7 @@ import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, pairs, time, unitPrices } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
 import type { LintException, PolicyTest } from './policy-parts.ts'
-import { affinities, fairBys, keyKinds, keySources, limitResets, queueClasses } from './value-names.ts'
+import { affinities, fairBys, keyKinds, keySources, limitResets, queueClasses, roles } from './value-names.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const presetStatuses = ['active', 'disabled', 'archived'] as const
@@ -65,6 +65,8 @@ export const apiKeys = sqliteTable('api_keys', {
   queueWeight: integer('queue_weight').notNull(),
   queueSeconds: integer('queue_seconds').notNull(),
   fairBy: text('fair_by', { enum: fairBys }).notNull(),
+  /** Null for an inference key. */
+  role: text('role', { enum: roles }),
 })
 
 export const upstreams = sqliteTable('upstreams', {

@@ -1,6 +1,10 @@
 // The values of columns that commands name too. It loads no library.
 
 export const keyKinds = ['inference', 'management', 'management_read_only'] as const
+export type KeyKind = (typeof keyKinds)[number]
+/** Of management keys, weakest first: each role may do what those before it may do. */
+export const roles = ['viewer', 'auditor', 'operator', 'admin'] as const
+export type Role = (typeof roles)[number]
 export const limitResets = ['daily', 'weekly', 'monthly'] as const
 /** In the order in which they start. */
 export const queueClasses = ['interactive', 'normal', 'batch'] as const

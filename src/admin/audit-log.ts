@@ -25,13 +25,19 @@ import { type } from '../values/shape.ts'
 import { uuidShape } from '../values/shapes.ts'
 import type { Needs } from './operation/context.ts'
 import { operation } from './operation/operation.ts'
-import { timeOf } from './operation/references.ts'
+import { organizationInput, timeOf } from './operation/references.ts'
 import { hintAtArchive } from './reports/archived.ts'
 
 const noInput = type({ '+': 'reject' })
 const noteShape = type('1 <= string <= 131072')
 const rowId = type(`1 <= number.integer <= ${offsetMax}`)
-const proveInput = type({ '+': 'reject', 'request_id?': uuidShape, 'change_id?': rowId, 'record_id?': rowId })
+const proveInput = type({
+  '+': 'reject',
+  ...organizationInput,
+  'request_id?': uuidShape.configure({ says: 'The x-request-id of an exchange' }),
+  'change_id?': rowId.configure({ says: 'The id of a change by an administrator' }),
+  'record_id?': rowId.configure({ says: 'The id of a record, which belongs to the whole installation' }),
+})
 const verifyInput = type({
   '+': 'reject',
   'against?': type({ '+': 'reject', name: 'string', text: noteShape }).array().atMostLength(100),
@@ -48,10 +54,31 @@ export const auditLogOperations = {
   'audit.cosign': operation(cosignInput, importCosignatures),
 }
 
+const time = type('string').configure({ format: 'date-time' })
+const timeOrNull = time.or('null')
+
+export const logResponse = type({
+  mode: 'string',
+  folder: 'string | null',
+  origin: 'string | null',
+  entries: 'number.integer',
+  checkpoint_size: 'number.integer | null',
+  checkpoint_at: timeOrNull,
+  signed_by: 'string[]',
+  failure: 'string | null',
+  keys: type({ verifier_key: 'string', created_at: time, retired_at: timeOrNull }).array(),
+}).configure({ title: 'AuditLog' })
+export const proofResponse = type({
+  index: 'number.integer',
+  size: 'number.integer',
+  origin: 'string',
+  proof: 'string',
+}).configure({ title: 'AuditProof' })
+
 type LogContext = Needs<'orm' | 'reader' | 'auditLog'>
 
 /** The log, its newest checkpoint and its keys; null for what it does not have yet. */
-async function showLog({ orm, auditLog }: LogContext) {
+async function showLog({ orm, auditLog }: LogContext): Promise<typeof logResponse.infer> {
   const { mode, folder } = auditLog.settings
   const epoch = await readEpoch(orm)
   const [{ size }, newest] = [await readLogHead(orm), epoch && (await newestCheckpoint(orm, epoch.name))]
@@ -94,12 +121,16 @@ function showCheckpoint({ origin, size, at, note }: { origin: string; size: numb
  * A proof that the log has an exchange, a change or a record, under a checkpoint of this moment.
  * @throws Fault `not_found` if the database has no matching row; `conflict` if it was erased
  */
-async function prove(context: LogContext, input: typeof proveInput.infer) {
+async function prove(
+  context: LogContext,
+  { organization, ...input }: typeof proveInput.infer,
+): Promise<typeof proofResponse.infer> {
   const { orm, auditLog } = context
   const { source, id } = await findRow(context, input)
   const signed = await auditLog.checkpoint()
   const entry = await findLogEntry(orm, codesOf(source), id)
   const [row] = await readLoggedRows(orm, source, { after: id - 1, last: id, most: 1 })
+  if (row !== undefined && organization !== undefined) rejectForeign(row.line, organization)
   if (entry === undefined || row === undefined)
     throw new Fault('not_found', 'The audit log does not cover this row', {
       hint: auditLog.settings.mode === 'changes' ? '; LATCHKEY_AUDIT_LOG leaves exchanges out' : '',
@@ -113,7 +144,7 @@ async function prove(context: LogContext, input: typeof proveInput.infer) {
 
 async function findRow(
   context: LogContext,
-  given: typeof proveInput.infer,
+  given: Omit<typeof proveInput.infer, 'organization'>,
 ): Promise<{ source: LogSource; id: number }> {
   const { request_id: requestId, change_id: changeId, record_id: recordId } = given
   if ([requestId, changeId, recordId].filter((each) => each !== undefined).length !== 1)
@@ -126,6 +157,13 @@ async function findRow(
   throw new Fault('not_found', `There is no exchange with the request id ${requestId}`, {
     hint: await hintAtArchive(context, point.at),
   })
+}
+
+/** A row of another organization is as absent as none. A line is an id, a time and the columns. */
+function rejectForeign(line: string, organization: string): void {
+  const columns = JSON.parse(line.slice(line.indexOf('{'))) as { organization_id?: string | null }
+  if (columns.organization_id !== organization)
+    throw new Fault('not_found', 'This exchange or change does not exist in the organization')
 }
 
 async function verify(context: LogContext & Needs<'onProgress'>, { against }: typeof verifyInput.infer) {

@@ -63,7 +63,7 @@ export function describeRoute(doc: RouteDoc): OperationDoc {
         ...(isAdmin ? [403] : []),
         ...(isNamed || takesBody(method) ? [404] : []),
         ...(takesBody(method) ? [408, 413] : []),
-        ...(isAdmin && (takesBody(method) || (method === 'DELETE' && access === 'admin:write')) ? [409] : []),
+        ...(isAdmin && method !== 'GET' ? [409] : []),
         ...(isConditional ? [412] : []),
         ...errors,
       ),

@@ -88,17 +88,21 @@ function operationOf(
   path: string,
   { name, summary, rules, access, segments = {}, query, body, responses, isConditional }: OperationDoc,
 ): object {
+  const role = access.startsWith('admin:')
+    ? `Role of the management key: ${access.slice('admin:'.length)} or a stronger one.`
+    : ''
+  const description = [rules, role].filter(Boolean).join(' ')
   const security = access === 'public' ? [] : [{ [access === 'inference' ? 'bearer' : 'management']: [] }]
   const parameters = [
     ...pathParameters(path, segments),
     ...(query === undefined ? [] : queryParameters(schemaOf(query))),
-    ...(access === 'admin:write' ? [forceParameter] : []),
+    ...(['admin:operator', 'admin:admin'].includes(access) ? [forceParameter] : []),
     ...(isConditional === true ? [refer('parameters', 'IfMatch')] : []),
   ]
   return {
     operationId: name ?? nameOf(method, path),
     summary,
-    ...(rules === undefined ? {} : { description: rules }),
+    ...(description === '' ? {} : { description }),
     security,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: contentOf([body].flat()) } }),

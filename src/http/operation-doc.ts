@@ -1,4 +1,5 @@
 // The documentation of an endpoint, written next to its code and sufficient for the OpenAPI document. It knows no endpoint.
+import type { Role } from '../../db/schema/value-names.ts'
 import { type JsonSchema, type } from '../values/shape.ts'
 
 /** The form of a value: a shape of arktype, or a check with its own schema. A shape with a title becomes a component of that name. */
@@ -12,8 +13,8 @@ export type OperationDoc = {
   summary: string
   /** The rules that no schema can express: a request that matches the schema and breaks one of them gets a 400. */
   rules?: string
-  /** Who may call: anyone, any valid credential, or a management key (`admin:read` includes read-only keys). */
-  access: 'public' | 'inference' | 'admin:read' | 'admin:write'
+  /** Who may call: anyone, any valid credential, or a management key that has at least this role. */
+  access: 'public' | 'inference' | `admin:${Role}`
   /** The form of each `{segment}` of the path. */
   segments?: Readonly<Record<string, Shape>>
   query?: Shape

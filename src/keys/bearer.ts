@@ -7,6 +7,7 @@ import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { compileAllowLists } from './allow-lists.ts'
 import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText, type Key } from './api-key.ts'
+import { type Act, checkRole } from './roles.ts'
 import type { AccessToken, TokenCache } from './token-cache.ts'
 
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000]
@@ -92,18 +93,14 @@ export async function authenticateInference(request: Request, context: BearerCon
 }
 
 /**
- * The caller of an administration path, who needs a management key; a read-only one only reads.
- * @throws Fault `forbidden` for every other key and for access tokens, and as `authenticate`
+ * The caller of an administration path, who needs a management key. Without an act, its role does not matter.
+ * @throws Fault `forbidden` for every other key, for access tokens, and for a role that may not do it, and as `authenticate`
  */
-export async function authenticateManagement(
-  request: Request,
-  context: BearerContext,
-  { writes }: { writes: boolean },
-): Promise<Key> {
+export async function authenticateManagement(request: Request, context: BearerContext, act?: Act): Promise<Key> {
   const { key, accessToken } = await authenticateReader(request, context)
   const isManagement = accessToken === undefined && key.kind !== 'inference'
   if (!isManagement) throw new Fault('forbidden', 'Only management keys can perform this operation')
-  if (writes && key.kind !== 'management') throw new Fault('forbidden', 'This management key is read-only')
+  if (act !== undefined) checkRole(key.role, act)
   return key
 }
 

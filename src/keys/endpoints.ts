@@ -95,7 +95,7 @@ function showCurrent(run: RunKeyOperation): Handle<CurrentKeyContext> {
 
 function list(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context) => {
-    const key = await authenticateManagement(request, context, { writes: false })
+    const key = await authenticateManagement(request, context, 'keys.list')
     const query = readQuery(request, listQuery)
     const { workspace_id: workspace = key.workspaceId, limit = keyListRowsMax, ...filter } = query
     const listed = await run('keys.list', { ...filter, organization: key.organizationId, workspace, limit })
@@ -105,7 +105,7 @@ function list(run: RunKeyOperation): Handle<BearerContext> {
 
 function create(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { requestId }) => {
-    const key = await authenticateManagement(request, context, { writes: true })
+    const key = await authenticateManagement(request, context, 'keys.create')
     rejectQuery(request)
     const body = await readJson(request, operationBodyBytesMax)
     const { workspace_id, ...fields } = checkFields(body, createBody, ignoredFields)
@@ -122,7 +122,7 @@ function create(run: RunKeyOperation): Handle<BearerContext> {
 
 function show(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params }) => {
-    const key = await authenticateManagement(request, context, { writes: false })
+    const key = await authenticateManagement(request, context, 'keys.show')
     rejectQuery(request)
     const data = responseOf(await findKey(run, key, params.hash))
     return reply(200, { data }, entityTag(data))
@@ -131,7 +131,7 @@ function show(run: RunKeyOperation): Handle<BearerContext> {
 
 function update(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params, requestId }) => {
-    const key = await authenticateManagement(request, context, { writes: true })
+    const key = await authenticateManagement(request, context, 'keys.update')
     rejectQuery(request)
     const fields = checkFields(await readJson(request, operationBodyBytesMax), updateBody, ignoredFields)
     const { hash } = await findKey(run, key, params.hash)
@@ -144,7 +144,7 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
 
 function remove(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context, { params, requestId }) => {
-    const key = await authenticateManagement(request, context, { writes: true })
+    const key = await authenticateManagement(request, context, 'keys.delete')
     rejectQuery(request)
     const { hash } = await findKey(run, key, params.hash)
     await run('keys.delete', { organization: key.organizationId, key: hash }, actorOf(request, context, requestId))

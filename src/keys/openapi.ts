@@ -1,13 +1,14 @@
 // The table of the key endpoints: paths, who may call, what they take and return.
 
 import { budgetPeriods } from '../../db/schema/budget-schema.ts'
-import { fairBys, keyKinds, queueClasses } from '../../db/schema/value-names.ts'
+import { fairBys, keyKinds, queueClasses, roles } from '../../db/schema/value-names.ts'
 import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, offsetShape, referenceShape, textShape } from '../values/shapes.ts'
 import { keyStates } from './api-key.ts'
+import { accessOf } from './roles.ts'
 import { keyBounds } from './settable-limits.ts'
 
 const money = 'number >= 0'
@@ -37,6 +38,7 @@ const shownFields = {
   workspace_id: 'string',
   id: 'string',
   kind: type.enumerated(...keyKinds),
+  role: type.enumerated(...roles).or('null'),
   state: type.enumerated(...keyStates),
   owner: 'string',
   'last_used_at?': 'string | null',
@@ -134,7 +136,7 @@ export const docs = {
     path: '/keys',
     name: 'keysList',
     summary: 'List the keys of a workspace, oldest first; by default the workspace of the management key',
-    access: 'admin:read',
+    access: accessOf('keys.list'),
     query: listQuery,
     answer: type({ data: keyResponse.array(), 'total_count?': 'number.integer' }),
     says: 'The keys',
@@ -146,7 +148,7 @@ export const docs = {
     name: 'keysCreate',
     summary: 'Create an inference key; its text is shown only in this response',
     rules,
-    access: 'admin:write',
+    access: accessOf('keys.create'),
     body: createBody,
     status: 201,
     answer: type({ data: keyResponse, key: 'string' }),
@@ -157,7 +159,7 @@ export const docs = {
     ...one,
     name: 'keysShow',
     summary: 'Show a key, by its hash',
-    access: 'admin:read',
+    access: accessOf('keys.show'),
     data: keyResponse,
     says: 'The key',
   },
@@ -167,7 +169,7 @@ export const docs = {
     name: 'keysUpdate',
     summary: 'Change a key, by its hash; null removes a limit',
     rules: `${rules} At least one other field must be set.`,
-    access: 'admin:write',
+    access: accessOf('keys.update'),
     body: updateBody,
     data: keyResponse,
     says: 'The key',
@@ -177,7 +179,7 @@ export const docs = {
     ...one,
     name: 'keysDelete',
     summary: 'Delete a key permanently, by its hash',
-    access: 'admin:write',
+    access: accessOf('keys.delete'),
     answer: type({ deleted: 'true' }),
   },
 } as const satisfies Record<string, RouteDoc>

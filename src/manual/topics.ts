@@ -23,6 +23,7 @@ import presets from './presets.md' with { type: 'text' }
 import recipes from './recipes.md' with { type: 'text' }
 import reference from './reference.md' with { type: 'text' }
 import retention from './retention.md' with { type: 'text' }
+import roles from './roles.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import sizing from './sizing.md' with { type: 'text' }
 import troubleshooting from './troubleshooting.md' with { type: 'text' }
@@ -43,6 +44,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['budgets', budgets],
   ['presets', presets],
   ['administration', administration],
+  ['roles', roles],
   ['page', page],
   ['config', config],
   ['configuration', configuration],

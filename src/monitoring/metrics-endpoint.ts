@@ -10,7 +10,7 @@ export type MetricsEndpointContext = BearerContext & MetricsContext & { reportMe
 
 /** A key sees everything while its organization is the only one, and otherwise only the series of its organization. */
 const showMetrics: Handle<MetricsEndpointContext> = async (request, context) => {
-  const key = await authenticateManagement(request, context, { writes: false })
+  const key = await authenticateManagement(request, context)
   rejectQuery(request)
   const isOnly = context.registry.organizations.size === 1
   return metricsResponse(await context.reportMetrics(isOnly ? undefined : key.organizationId))
@@ -22,7 +22,7 @@ export const metricsEndpoint: Endpoint<MetricsEndpointContext> = {
   handle: showMetrics,
   openapi: {
     summary: 'Metrics in the text format of Prometheus; with several organizations, only the series of the caller',
-    access: 'admin:read',
+    access: 'admin:viewer',
     responses: {
       200: { description: 'The metrics', mediaType: 'text/plain' },
       ...errorResponses(400, 401, 403),

@@ -7,6 +7,7 @@ import { dropSessions, putSessionUses } from '../../db/tables/sessions.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
 import { type Key, keyStateOf } from '../keys/api-key.ts'
+import { asViewer } from '../keys/roles.ts'
 import { type KeptSession, reloadSessions, type SessionRows } from './session-rows.ts'
 
 const idleMillisecondsMax = 30 * 60_000
@@ -17,7 +18,7 @@ const clockBackMillisecondsMax = 60_000
 /** More would hold up requests for longer than a slice. */
 const idsPerRead = 200
 
-/** A session in use, with its key as of now. A read-only session has a key that only reads. */
+/** A session in use, with its key as of now. A read-only session has its key as a viewer. */
 export type Session = KeptSession
 
 export type Sessions = {
@@ -63,7 +64,7 @@ export function createSessions({ orm, registry, writer, now }: Dependencies): Se
     const isUnchanged = registry.keys.get(row.keyId) === key && key.deletedAt === null
     const isInTime = at < endOf(row) && at >= row.createdAt - clockBackMillisecondsMax
     if (!isUnchanged || !isInTime || keyStateOf(key, at) !== 'enabled') return undefined
-    return { row, key: row.readOnly ? { ...key, kind: 'management_read_only' } : key }
+    return { row, key: row.readOnly ? asViewer(key) : key }
   }
   const all = () => [...registry.sessions.values()]
 

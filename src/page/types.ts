@@ -1,5 +1,6 @@
 // The types that the modules of the page share. The page reads them in JSDoc; nothing of this file is sent to a browser.
 import type { TemplateResult } from 'lit-html'
+import type { Act } from '../keys/roles.ts'
 
 export type { Block } from '../manual/markdown.ts'
 
@@ -12,7 +13,8 @@ export type Session = {
   organization: { id: string; name: string; plan: string; workload_identity: boolean }
   workspace: { id: string; name: string }
   key: { id: string; name: string }
-  read_only: boolean
+  role: string | null
+  may: readonly string[]
   expires_at: string
 }
 
@@ -29,8 +31,8 @@ export type Page = {
   /** The query of the hash, now. */
   readonly query: Readonly<Record<string, string>>
   readonly session: Session
-  /** Whether the session may change anything. Without it, show no buttons that change something. */
-  readonly canWrite: boolean
+  /** Whether the role of the session may do it. Otherwise, show no button for it. */
+  may: (act: Act) => boolean
   /** Whether something that the view polls failed the last time; the page shows it, and tries again every few seconds. */
   hasFailed: () => boolean
   /** Renders the view again, once per frame. */

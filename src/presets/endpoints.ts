@@ -51,11 +51,15 @@ type RunPresetOperation = Run<'presets.list', WorkspaceInput & Page> &
 
 export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetContext>[] {
   const showVersion = reading((input) => run('presets.version', input), versionReferenceOf)
-  const update = changing((input, actor) => {
-    const { organization, workspace, preset } = input
-    const show = () => run('presets.show', { organization, workspace, preset })
-    return withCurrent(run('presets.update', input, actor), show)
-  }, readChanges)
+  const update = changing(
+    'presets.update',
+    (input, actor) => {
+      const { organization, workspace, preset } = input
+      const show = () => run('presets.show', { organization, workspace, preset })
+      return withCurrent(run('presets.update', input, actor), show)
+    },
+    readChanges,
+  )
   return [
     ...saveDocs.map(({ dialect, ...doc }) =>
       documented<PresetContext>({
@@ -69,8 +73,14 @@ export function createPresetEndpoints(run: RunPresetOperation): Endpoint<PresetC
     documented({ ...docs.version, handle: showVersion }),
     documented({ ...docs.complete, handle: complete(run) }),
     documented({ ...docs.update, handle: update }),
-    documented({ ...docs.archive, handle: changing((input, actor) => run('presets.archive', input, actor)) }),
-    documented({ ...docs.restore, handle: changing((input, actor) => run('presets.restore', input, actor)) }),
+    documented({
+      ...docs.archive,
+      handle: changing('presets.archive', (input, actor) => run('presets.archive', input, actor)),
+    }),
+    documented({
+      ...docs.restore,
+      handle: changing('presets.restore', (input, actor) => run('presets.restore', input, actor)),
+    }),
   ]
 }
 
@@ -98,11 +108,12 @@ function reading(
 
 /** Changes the preset that the path names. */
 function changing(
+  act: 'presets.update' | 'presets.archive' | 'presets.restore',
   run: (input: PresetInput & Changes & { if_match?: string }, actor: Actor) => Promise<unknown>,
   readFields: (request: Request) => Promise<SentChanges> = readWorkspace,
 ): Handle<PresetContext> {
   return async (request, context, { params, requestId }) => {
-    const key = await authenticateManagement(request, context, { writes: true })
+    const key = await authenticateManagement(request, context, act)
     checkWorkspaceInQuery(key, request)
     const { workspace_id, ...fields } = await readFields(request)
     checkWorkspace(key, workspace_id)
@@ -147,7 +158,7 @@ async function save(
   context: PresetContext,
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
-  const key = await authenticateManagement(request, context, { writes: true })
+  const key = await authenticateManagement(request, context, 'presets.save')
   checkWorkspaceInQuery(key, request)
   const slug = params.slug ?? ''
   checkPresetSlug(slug)

@@ -1,5 +1,6 @@
 // The table of the preset endpoints: paths, who may call, what they take and return.
 import type { RouteDoc } from '../http/documented-route.ts'
+import { accessOf } from '../keys/roles.ts'
 import {
   jsonOutermostMembersMax,
   presetBodyBytesMax,
@@ -32,9 +33,9 @@ const designated = { data: designatedPresetResponse, says: 'The preset with its 
 const membersOfBody = { minProperties: 1, maxProperties: jsonOutermostMembersMax }
 const saveRules = `The body is nested at most ${presetBodyDepthMax} levels deep and smaller than ${presetBodyBytesMax} bytes. The stored settings and system prompt have at most ${presetConfigCharactersMax} characters of JSON. The system prompt has no U+0000. A null counts as an absent field, and unknown fields are ignored.`
 
-const saving = { rules: saveRules, access: 'admin:write', isConditional: true, ...designated } as const
+const saving = { rules: saveRules, access: accessOf('presets.save'), isConditional: true, ...designated } as const
 const reading = { access: 'inference', query: workspaceQuery } as const
-const changing = { access: 'admin:write', query: workspaceQuery, ...designated } as const
+const changing = { query: workspaceQuery, ...designated } as const
 
 /** The three requests that create a version (reference: Preset endpoints). */
 export const saveDocs = dialects.map((dialect) => ({
@@ -109,6 +110,7 @@ export const docs = {
     name: 'presetsUpdate',
     summary: 'Rename or describe a preset, disable or enable it, or designate another version of it',
     rules: 'The designated_version must be a version of the preset.',
+    access: accessOf('presets.update'),
     body: updateBody,
     ...changing,
   },
@@ -117,6 +119,7 @@ export const docs = {
     ...one,
     name: 'presetsArchive',
     summary: 'Archive a preset: it is hidden until it is restored, and its slug stays taken',
+    access: accessOf('presets.archive'),
     ...changing,
     errors: [408, 413],
   },
@@ -125,6 +128,7 @@ export const docs = {
     ...under('restore'),
     name: 'presetsRestore',
     summary: 'Restore an archived preset unchanged',
+    access: accessOf('presets.restore'),
     ...changing,
   },
 } as const satisfies Record<string, RouteDoc>

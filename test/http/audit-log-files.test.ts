@@ -21,7 +21,7 @@ beforeAll(async () => {
   expect(response.status).toBe(200)
   requestId = response.headers.get('x-request-id') ?? ''
   await exchange('not a token')
-  reader = await admin<Key>('keys.create', { name: 'auditor', kind: 'management_read_only' })
+  reader = await admin<Key>('keys.create', { name: 'auditor', role: 'auditor' })
   await admin('audit.checkpoint')
 })
 afterAll(async () => {

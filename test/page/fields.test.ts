@@ -41,7 +41,7 @@ const shown = {
 for (const [kind, page, api, left, chosen] of [
   // Commands alone name signers and the expiry of pasted keys. A source is chosen instead of named.
   ['issuers', issuers, issuerFields, ['bundle_signer', 'discovery', 'keys_expire_at'], ['source']],
-  ['keys', keys, keyFields, ['disabled', 'hash', 'owner', 'workspace'], []],
+  ['keys', keys, keyFields, ['disabled', 'hash', 'owner', 'role', 'workspace'], []],
 ] as const)
   describe(`the form of ${kind}`, () => {
     const table: Readonly<Record<string, Field>> = api

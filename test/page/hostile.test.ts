@@ -144,10 +144,10 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await go('#/try')
     await page.getByLabel('Token (JWT)').waitFor()
     await other.goto(await linkOf({ key: 'boss', read_only: true }))
-    await signedIn.getByText('read-only').waitFor()
+    await signedIn.getByText('viewer').waitFor()
     await other.close()
     await page.goto(await linkOf({ key: 'boss' }))
-    await signedIn.getByText('read-only').waitFor({ state: 'detached' })
+    await signedIn.getByText('viewer').waitFor({ state: 'detached' })
     await signedIn.getByText('boss').waitFor()
   })
 

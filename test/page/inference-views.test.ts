@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const other = await openAdminPage(latchkey, { key: boss.key })
     await go('#/system')
     await page
-      .getByRole('row', { name: /boss read/ })
+      .getByRole('row', { name: /boss admin/ })
       .first()
       .waitFor()
     const rows = page.getByRole('table', { name: 'Sessions of this page' }).locator('tbody tr')

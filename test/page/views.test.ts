@@ -259,7 +259,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('a session that only reads has no buttons that change something', async () => {
     const reader = await open({ key: await newKey('reader', 'management_read_only') })
-    await reader.getByText('read-only').waitFor()
+    await reader.getByText('viewer').waitFor()
     const policy = await latchkey.admin('policies.show', { policy: 'deploy' })
     for (const hash of ['#/policies', `#/policies/${policy.id}`, '#/issuers', `#/issuers/${latchkey.issuer.id}`]) {
       await go(hash, reader)
@@ -268,7 +268,25 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       expect({ hash, buttons: buttons.filter((text) => text.trim() !== '') }).toEqual({ hash, buttons: [] })
     }
     await go('#/policies/new', reader)
-    await reader.getByText('This session is read-only').waitFor()
+    await reader.getByText('The role viewer may not do this').waitFor()
+  })
+
+  test('an operator gets the buttons of keys, and none of policies, issuers, or a key above', async () => {
+    const duty = await open({
+      key: (await latchkey.admin<Row & { key: string }>('keys.create', { name: 'duty', role: 'operator' })).key,
+    })
+    await go('#/keys', duty)
+    await duty.getByRole('link', { name: 'Create key' }).waitFor()
+    await go('#/policies', duty)
+    await duty.getByText('deploy').first().waitFor()
+    expect(await duty.locator('main [role=switch], main a.primary').count()).toBe(0)
+    const { hash } = await latchkey.admin<Row & { hash: string }>('keys.create', { name: 'chief', role: 'admin' })
+    await go(`#/keys/${hash}`, duty)
+    await duty.getByText('chief').first().waitFor()
+    expect(await duty.getByRole('button', { name: 'Delete' }).count()).toBe(0)
+    const { hash: plain } = await latchkey.admin<Row & { hash: string }>('keys.create', { name: 'plain' })
+    await go(`#/keys/${plain}`, duty)
+    await duty.getByRole('button', { name: 'Delete' }).waitFor()
   })
 
   test('a session ends with its key, and the page asks to sign in again', async () => {

@@ -129,6 +129,7 @@ describe('what is created is printed whole:', () => {
       name: 'app',
       label: `${String(key.key).slice(0, 13)}…${String(key.key).slice(-4)}`,
       kind: 'inference',
+      role: null,
       state: 'enabled',
       disabled: false,
       organization_id,
@@ -383,7 +384,19 @@ test('a parent in another organization is named within it', async () => {
     workload_identity: false,
   })
   const made = await json('keys', 'create', '--name', 'app', '--organization', 'research', '--management', 'read-only')
-  expect(made).toMatchObject({ organization_id: research.id, kind: 'management_read_only' })
+  expect(made).toMatchObject({ organization_id: research.id, kind: 'management_read_only', role: 'viewer' })
+  const auditor = await json(
+    'keys',
+    'create',
+    '--name',
+    'a',
+    '--organization',
+    'research',
+    '--management',
+    '--role',
+    'auditor',
+  )
+  expect(auditor).toMatchObject({ kind: 'management_read_only', role: 'auditor' })
   expect((await failure('keys', 'show', String(made.id))).error.code).toBe('not_found')
 })
 

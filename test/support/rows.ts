@@ -94,6 +94,7 @@ export function organizationRows(name: string): OrganizationRows {
     allowedPresets: null,
     labels: null,
     attributeFromHeader: null,
+    role: null,
     ...{
       concurrentRequests: null,
       queueClass: 'normal' as const,

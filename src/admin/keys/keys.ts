@@ -3,11 +3,13 @@
 import { createPace, filterInSlices } from '../../../db/read/pace.ts'
 import { mayHave } from '../../../db/read/packed-rows.ts'
 import type { ApiKey } from '../../../db/schema/schema.ts'
+import type { Role } from '../../../db/schema/value-names.ts'
 import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/tables/api-keys.ts'
 import { findUser, findWorkspace } from '../../../db/tables/organizations.ts'
 import { Fault } from '../../fault.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
+import { rejectAbove, roleOfNew } from '../../keys/roles.ts'
 import { findOrDraftUser } from '../../keys/users.ts'
 import { headOfKey } from '../../registry/row-heads.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
@@ -35,15 +37,17 @@ export const keyOperations = {
   'keys.delete': operation(someInput, deleteKeys, { mutates: true }),
 }
 
-function disableKeys(context: ChangeContext & Needs<'spending'>, input: typeof someInput.infer) {
+type KeyContext = ChangeContext & Needs<'spending' | 'role'>
+
+function disableKeys(context: KeyContext, input: typeof someInput.infer) {
   return changeSome(context, input, { disabled: true }, (key) => key)
 }
 
-function enableKeys(context: ChangeContext & Needs<'spending'>, input: typeof someInput.infer) {
+function enableKeys(context: KeyContext, input: typeof someInput.infer) {
   return changeSome(context, input, { disabled: false }, (key) => key)
 }
 
-function deleteKeys(context: ChangeContext & Needs<'spending'>, input: typeof someInput.infer) {
+function deleteKeys(context: KeyContext, input: typeof someInput.infer) {
   return changeSome(context, input, { deletedAt: context.now() }, showDeleted)
 }
 
@@ -110,7 +114,7 @@ async function showUsed(
   return used ?? shown
 }
 
-async function createKey(context: ChangeContext & Needs<'spending'>, input: typeof createInput.infer) {
+async function createKey(context: KeyContext, input: typeof createInput.infer) {
   const { orm, registry, now } = context
   const organization = findOrganization(registry, input.organization)
   checkNameIsFree('key', registry.keys, input.name, organization.id)
@@ -121,6 +125,7 @@ async function createKey(context: ChangeContext & Needs<'spending'>, input: type
   rejectExpired(input, now())
   const ids = { organizationId: organization.id, workspaceId: workspace.id, userId: drafted.user.id }
   const { row, text } = draftApiKey(ids, input, now())
+  rejectAbove(context.role, row)
   checkBounds(row, input)
   await commit(
     context,
@@ -130,10 +135,11 @@ async function createKey(context: ChangeContext & Needs<'spending'>, input: type
   return { ...(await show(context, row.id)), key: text }
 }
 
-async function updateKey(context: ChangeContext & Needs<'spending'>, input: typeof updateInput.infer) {
+async function updateKey(context: KeyContext, input: typeof updateInput.infer) {
   checkChanges(input, ['organization', 'key', 'if_match'])
   const { registry } = context
   const key = pick(context, input)
+  rejectAbove(context.role, key)
   checkUnchanged(key, input.if_match)
   if (input.name !== undefined) checkNameIsFree('key', registry.keys, input.name, key.organizationId, key.id)
   rejectExpired(input, context.now())
@@ -158,13 +164,14 @@ function showDeleted({ id, name }: KeyShown) {
 
 /** Changes one or several keys in one commit. Each key lists the policies that become inactive; a policy has one key. */
 async function changeSome<Shown extends object>(
-  context: ChangeContext & Needs<'spending'>,
+  context: KeyContext,
   { organization, key, keys = [] }: typeof someInput.infer,
   fields: Pick<Partial<ApiKey>, 'disabled' | 'deletedAt'>,
   showChanged: (key: KeyShown) => Shown,
 ): Promise<(Shown & PolicyImpact) | { data: (Shown & PolicyImpact)[] }> {
   const { orm, now } = context
   const named = (key === undefined ? keys : [key]).map((reference) => pick(context, { organization, key: reference }))
+  for (const each of named) rejectAbove(context.role, each)
   const ids = [...new Set(named.map(({ id }) => id))]
   const isStopping = fields.disabled !== false
   const affected = isStopping ? readAffected(context, 'keyId', ids) : undefined
@@ -200,12 +207,13 @@ type NewColumns = Omit<ApiKey, 'id' | 'organizationId' | 'workspaceId' | 'userId
 /** The row of a new key, and its text, which is stored nowhere; `now` in milliseconds. */
 export function draftApiKey(
   ids: Pick<ApiKey, 'organizationId' | 'workspaceId' | 'userId'>,
-  input: { name: string; kind?: ApiKey['kind'] },
+  input: { name: string; kind?: ApiKey['kind']; role?: Role },
   now: number,
 ): { row: ApiKey; text: string } {
   const text = createApiKeyText()
   const columns = {
     ...newColumnsOf<ApiKey>(keyFields, input),
+    ...roleOfNew(input),
     ...{ managedBy: null, createdAt: now, updatedAt: now, deletedAt: null },
   } as NewColumns
   return {

@@ -1,7 +1,7 @@
 // The fields of an API key, in the order in which documents, responses and commands have them.
 
 import type { ApiKey } from '../../../db/schema/schema.ts'
-import { fairBys, keyKinds, limitResets, queueClasses } from '../../../db/schema/value-names.ts'
+import { fairBys, limitResets, queueClasses } from '../../../db/schema/value-names.ts'
 import { keyStates } from '../../keys/api-key.ts'
 import { keyBounds } from '../../keys/settable-limits.ts'
 import { keyHashText } from '../../values/id-text.ts'
@@ -9,6 +9,7 @@ import { queueSecondsDefault } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, referenceShape } from '../../values/shapes.ts'
 import { type Fields, storedMoney, storedTime } from './fields.ts'
+import { keyRoleFields } from './key-role.ts'
 
 const numberOrNull = 'number | null'
 
@@ -31,15 +32,7 @@ export const keyFields = {
     flag: { option: '--name <name>', says: 'name of the key' },
   },
   label: { column: 'label', shown: 'string', line: 'label' },
-  kind: {
-    shape: type.enumerated(...keyKinds),
-    default: 'inference',
-    change: false,
-    entry: false,
-    column: 'kind',
-    shown: type.enumerated(...keyKinds),
-    line: 'kind',
-  },
+  ...keyRoleFields,
   state: { shown: type.enumerated(...keyStates), line: 'state' },
   owner: {
     shape: nameShape,

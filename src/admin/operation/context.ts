@@ -2,6 +2,7 @@
 // operation and helper declares its part (`Needs`). Only `server/`, which builds the context, has it whole.
 import type { Database, Orm } from '../../../db/file/open.ts'
 import type { OnProgress } from '../../../db/read/slices.ts'
+import type { Role } from '../../../db/schema/value-names.ts'
 import type { Actor } from '../../../db/tables/admin-changes.ts'
 import type { Basis } from '../../../db/write/change-queue.ts'
 import type { Writer } from '../../../db/write/write.ts'
@@ -89,6 +90,8 @@ export type AdminContext = {
 /** What comes with one run of an operation. */
 export type OperationRun = {
   actor: Actor
+  /** Of the key or session that calls. Commands and callers of the local socket may do everything, as an admin may. */
+  role: Role
   /** The name of the operation, which the record of its changes carries. */
   operation: string
   /** The newest admin change when the operation began, where other nodes make changes too. */

@@ -2,11 +2,13 @@
 import { LibsqlError } from '@libsql/client'
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { OnProgress } from '../../../db/read/slices.ts'
+import type { Role } from '../../../db/schema/value-names.ts'
 import type { Actor } from '../../../db/tables/admin-changes.ts'
 import type { Basis } from '../../../db/write/change-queue.ts'
 import { Fault } from '../../fault.ts'
 import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'
+import { actOf, checkRole } from '../../keys/roles.ts'
 import { sessionEnded } from '../../page/sessions.ts'
 import { type Bounds, checkShape, type type } from '../../values/shape.ts'
 import { mapStale } from './commit.ts'
@@ -59,15 +61,19 @@ export function createOperationRunner<Context extends RunnerContext>(
   return async (name, value, actor = { kind: 'local' }, onProgress) => {
     const found = Object.hasOwn(operations, name) ? operations[name] : undefined
     if (found === undefined) throw new Fault('not_found', `There is no operation ${JSON.stringify(name)}`)
+    const role = roleOf(actor, context)
+    // Only a key or a session is bound to the table of roles.
+    if (actor.kind === 'key') checkRole(role, actOf(name, value))
     const run = found.prepare(value)
     const warnings: string[] = []
     const act = async (basis?: Basis) => {
       // An attempt that is repeated warns again.
       warnings.length = 0
-      checkActor(actor, context)
+      // The key, and the session, were valid when the request arrived, and must still be valid when the operation starts.
+      roleOf(actor, context)
       const warn = (text: string) => warnings.push(text)
       const runWith = (report: OnProgress) =>
-        run({ ...context, actor, operation: name, basis, onProgress: report, warn })
+        run({ ...context, actor, role, operation: name, basis, onProgress: report, warn })
       return context.work.watch(name, runWith, onProgress)
     }
     const { follow, runExclusive } = context
@@ -86,11 +92,15 @@ async function toPlain(response: unknown): Promise<unknown> {
   return { ...plain, data }
 }
 
-/** The key, and the session, were valid when the request arrived, and must still be valid when the operation starts. */
-function checkActor(actor: Actor, { registry, page, now }: Needs<'registry' | 'page' | 'now'>): void {
-  if (actor.kind !== 'key') return
-  checkKeyState(registry.keys.get(actor.keyId), now())
-  if (actor.sessionId !== undefined && page?.sessions.get(actor.sessionId) === undefined) throw sessionEnded()
+/** @throws Fault `unauthorized` for a key that is no longer in use, or a session that has ended */
+function roleOf(actor: Actor, { registry, page, now }: Needs<'registry' | 'page' | 'now'>): Role {
+  if (actor.kind !== 'key') return 'admin'
+  const key = checkKeyState(registry.keys.get(actor.keyId), now())
+  const session = actor.sessionId === undefined ? undefined : page?.sessions.get(actor.sessionId)
+  if (actor.sessionId !== undefined && session === undefined) throw sessionEnded()
+  const { role } = session?.key ?? key
+  if (role === null) throw new Fault('forbidden', 'Only management keys can perform this operation')
+  return role
 }
 
 /** A unique constraint decides if two changes pass the same check. */

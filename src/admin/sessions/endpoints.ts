@@ -12,6 +12,7 @@ import { actorOf } from '../../keys/actor.ts'
 import type { Key } from '../../keys/api-key.ts'
 import { hashApiKey, isApiKeyText, keyStateOf } from '../../keys/api-key.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
+import { asViewer } from '../../keys/roles.ts'
 import type { Page } from '../../page/page.ts'
 import { allowsSessions, isFromPage } from '../../page/page-origin.ts'
 import { readCookie, setCookie } from '../../page/session-cookie.ts'
@@ -43,7 +44,7 @@ const signIn: Handle<SessionContext> = async (request, context, { clientAddress,
   const { row, token } = await beginSession(context, page, { ...grant, clientAddress, requestId })
   if (before !== undefined) await endAsItself(before.row, context, requestId)
   context.callers.set(request, { keyId: row.keyId, sessionId: row.id })
-  const key = row.readOnly ? { ...grant.key, kind: 'management_read_only' as const } : grant.key
+  const key = row.readOnly ? asViewer(grant.key) : grant.key
   const data = await showIdentity(context, key, row)
   return reply({ data }, { 'set-cookie': setCookie(page.origin, token, lifetimeSecondsMax) })
 }
@@ -99,7 +100,7 @@ function checkIsFromPage(request: Request, { origin, url }: Page): void {
 }
 
 const showCurrent: Handle<SessionContext> = async (request, context) => {
-  const key = await authenticateManagement(request, context, { writes: false })
+  const key = await authenticateManagement(request, context)
   rejectQuery(request)
   const { sessionId = '' } = context.callers.get(request) ?? {}
   return reply({ data: await showIdentity(context, key, context.page?.sessions.get(sessionId)?.row) })
@@ -109,7 +110,7 @@ const showCurrent: Handle<SessionContext> = async (request, context) => {
 const signOut: Handle<SessionContext> = async (request, context, { requestId }) => {
   const page = pageOf(context)
   rejectQuery(request)
-  await authenticateManagement(request, context, { writes: false })
+  await authenticateManagement(request, context)
   const sessionId = context.callers.get(request)?.sessionId
   if (sessionId === undefined) throw new Fault('invalid', 'An API key has no session to end')
   const actor = actorOf(request, context, requestId)
@@ -119,7 +120,7 @@ const signOut: Handle<SessionContext> = async (request, context, { requestId }) 
 
 /** The page polls it, so it reads one row by its number and mostly responds with a 304. */
 const showRevision: Handle<SessionContext> = async (request, context) => {
-  const key = await authenticateManagement(request, context, { writes: false })
+  const key = await authenticateManagement(request, context)
   rejectQuery(request)
   const revision = await configurationRevision(context, key.organizationId)
   const headers = { etag: `"${revision}"`, 'cache-control': 'no-store' }
@@ -156,7 +157,7 @@ export const sessionEndpoints: Endpoint<SessionContext>[] = [
     ...identity,
     name: 'whoAmI',
     summary: 'Who the caller is: organization, workspace, key, and the session of the admin page',
-    access: 'admin:read',
+    access: 'admin:viewer',
     handle: showCurrent,
   }),
   documented({
@@ -164,7 +165,7 @@ export const sessionEndpoints: Endpoint<SessionContext>[] = [
     path: '/admin/session',
     name: 'signOut',
     summary: 'Sign out of the admin page',
-    access: 'admin:read',
+    access: 'admin:viewer',
     data: endedSessionResponse,
     says: 'The session has ended',
     errors: [404],
@@ -177,7 +178,7 @@ export const sessionEndpoints: Endpoint<SessionContext>[] = [
     openapi: {
       name: 'configurationRevision',
       summary: 'A text that changes with every administrative change; for polling with If-None-Match',
-      access: 'admin:read',
+      access: 'admin:viewer',
       responses: {
         200: { description: 'The revision', shape: dataOf(type({ revision: 'string' })) },
         304: { description: 'Nothing has changed' },

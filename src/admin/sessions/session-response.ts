@@ -1,9 +1,11 @@
 // What the service says of sessions: who is signed in, and the list of sessions.
 
 import type { Organization } from '../../../db/schema/schema.ts'
+import { roles } from '../../../db/schema/value-names.ts'
 import { findWorkspace } from '../../../db/tables/organizations.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Key } from '../../keys/api-key.ts'
+import { actsOf } from '../../keys/roles.ts'
 import { endOf, type Session } from '../../page/sessions.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from '../operation/context.ts'
@@ -12,12 +14,14 @@ import { timeOf } from '../operation/references.ts'
 const named = type({ id: 'string', name: 'string' })
 const time = type('string').configure({ format: 'date-time' })
 
-/** `session_id` and `expires_at` are null where an API key was used instead of a session. */
+/** `may`: the names of what the role allows (roles.ts). `session_id` and `expires_at` are null where an API key was used instead of a session. */
 export const identityResponse = type({
   session_id: 'string | null',
   organization: type({ id: 'string', name: 'string', plan: 'string', workload_identity: 'boolean' }),
   workspace: named,
   key: named,
+  role: type.enumerated(...roles).or('null'),
+  may: 'string[]',
   read_only: 'boolean',
   expires_at: time.or('null'),
 }).configure({ title: 'Identity' })
@@ -27,6 +31,7 @@ export const sessionResponse = type({
   id: 'string',
   key_id: 'string',
   key_name: 'string',
+  role: type.enumerated(...roles).or('null'),
   read_only: 'boolean',
   'opened_by?': 'string | null',
   client_address: 'string | null',
@@ -56,6 +61,8 @@ export async function showIdentity(
     organization: { id, name, plan, workload_identity: isEntitled(organization) },
     workspace: { id: workspace.id, name: workspace.name },
     key: { id: key.id, name: key.name },
+    role: key.role,
+    may: actsOf(key.role),
     read_only: key.kind !== 'management',
     expires_at: row === undefined ? null : timeOf(endOf(row)),
   }
@@ -70,6 +77,7 @@ export function showSession(
     id: row.id,
     key_id: key.id,
     key_name: key.name,
+    role: key.role,
     read_only: key.kind !== 'management',
     ...(showsUsers ? { opened_by: row.openedBy } : {}),
     client_address: row.clientAddress,

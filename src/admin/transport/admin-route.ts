@@ -2,7 +2,7 @@
 import type { RouteDoc } from '../../http/documented-route.ts'
 import type { OperationName } from '../operations.ts'
 
-/** Without a name, it has that of its operation. A GET reads, and a read-only management key may call it. */
+/** Without a name, it has that of its operation. Who may call it follows from its operation. */
 export type AdminRoute = Pick<
   RouteDoc,
   'method' | 'path' | 'name' | 'summary' | 'rules' | 'data' | 'answer' | 'status' | 'draft'
@@ -12,6 +12,4 @@ export type AdminRoute = Pick<
   isBare?: true
   /** It is about the whole installation: for management keys of its first organization. */
   ofInstallation?: true
-  /** It changes nothing, whatever its method. */
-  isReading?: boolean
 }

@@ -1,5 +1,5 @@
 // `GET /audit/log/…`: the transparent audit log as the files of C2SP tlog-tiles, from the database: what `LATCHKEY_AUDIT_DIR` has, for
-// witnesses and auditors with a read-only management key of the installation.
+// witnesses and auditors with a management key of the installation.
 import type { Orm } from '../../../db/file/open.ts'
 import type { LogCheckpoint } from '../../../db/schema/log-schema.ts'
 import { findCheckpoint, newestCheckpoint } from '../../../db/tables/audit-checkpoints.ts'
@@ -10,6 +10,7 @@ import type { Endpoint, Handle } from '../../http/endpoint.ts'
 import { rejectQuery } from '../../http/input.ts'
 import { errorResponses } from '../../http/operation-doc.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
+import { accessOf } from '../../keys/roles.ts'
 import { parseTilePath, tileWidth } from '../../transparency/tiles.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from '../operation/context.ts'
@@ -20,7 +21,7 @@ export type AuditLogEndpointContext = BearerContext & Needs<'orm' | 'registry'>
 const path = '/audit/log/{file+}'
 
 const showFile: Handle<AuditLogEndpointContext> = async (request, context, { params }) => {
-  const key = await authenticateManagement(request, context, { writes: false })
+  const key = await authenticateManagement(request, context, 'audit.log')
   checkInstallationOrganization(context.registry, key.organizationId)
   rejectQuery(request)
   const { orm } = context
@@ -43,7 +44,7 @@ export const auditLogEndpoint: Endpoint<AuditLogEndpointContext> = {
       'Read a file of the transparent audit log: `checkpoint`, `checkpoints/SIZE`, `tile/LEVEL/…` or `tile/entries/…`',
     rules:
       'It belongs to the whole installation: only management keys of the organization that it was set up with may call it. The files are those of C2SP tlog-tiles.',
-    access: 'admin:read',
+    access: accessOf('audit.log'),
     segments: { file: type('string').configure({ says: 'Its path, such as `tile/entries/000`' }) },
     responses: {
       200: { description: 'The file', mediaType: 'application/octet-stream' },

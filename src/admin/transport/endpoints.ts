@@ -10,6 +10,7 @@ import type { OperationDoc, Shape } from '../../http/operation-doc.ts'
 import { jsonInSlices, statusClientLeft } from '../../http/reply.ts'
 import { actorOf } from '../../keys/actor.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
+import { accessOf } from '../../keys/roles.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
 import { checkInstallationOrganization } from '../operation/installation.ts'
@@ -34,7 +35,14 @@ const segments = {
 const sources: Partial<Record<string, string>> = { organization: 'the key', if_match: 'the header If-Match' }
 
 /** Reports whose filters name something that must exist. */
-const namesOthers: OperationName[] = ['audit.list', 'audit.counts', 'policies.list', 'usage.report', 'usage.requests']
+const namesOthers: OperationName[] = [
+  'audit.prove',
+  'audit.list',
+  'audit.counts',
+  'policies.list',
+  'usage.report',
+  'usage.requests',
+]
 
 /** The fields that the service sets: the organization of the key, and what the path names. */
 function filledInBy(path: string): string[] {
@@ -51,37 +59,27 @@ export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerConte
 }
 
 async function handle(
-  {
-    method,
-    path,
-    operation,
-    status = 200,
-    data,
-    draft,
-    isBare,
-    isReading = method === 'GET',
-    ofInstallation,
-  }: AdminRoute,
+  { method, path, operation, status = 200, data, draft, isBare, ofInstallation }: AdminRoute,
   runByName: RunByName,
   request: Request,
   context: BearerContext,
   { params, requestId }: RequestInfo,
 ): Promise<Response> {
   // Only the body says whether it is a dry run, and it is read only for keys that may do at least that.
-  let key = await authenticateManagement(request, context, { writes: !isReading && draft === undefined })
+  let key = await authenticateManagement(request, context, draft === undefined ? operation : 'policies.draft')
   if (ofInstallation === true) checkInstallationOrganization(context.registry, key.organizationId)
   if (takesBody(method)) rejectQuery(request)
   const given = takesBody(method)
     ? await readJson(request, operationBodyBytesMax)
     : readParameters(request, shapeOf(operation))
   const isDraft = draft !== undefined && given.dry_run === true
-  if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, { writes: true })
+  if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, operation)
   checkFields(given, path, isBare === true)
   const within = ofInstallation === true ? {} : { organization: key.organizationId }
   const condition = method === 'PATCH' ? ifMatchOf(request) : {}
   const input = { ...given, ...params, ...within, ...condition }
   const actor = actorOf(request, context, requestId)
-  const onProgress = isReading ? () => endWithout(request) : undefined
+  const onProgress = operations[operation].mutates ? undefined : () => endWithout(request)
   const response = await withCurrent(runByName(operation, input, actor, onProgress), async () => {
     const reading = routes.find((route) => route.method === 'GET' && route.path === path)?.operation
     return reading && runByName(reading, { ...params, ...within }, actor)
@@ -113,13 +111,13 @@ function shapeOf(operation: OperationName): Shape {
   return operations[operation].input
 }
 
-function describe({ operation, isBare, isReading, ...route }: AdminRoute): OperationDoc {
+function describe({ operation, isBare, ...route }: AdminRoute): OperationDoc {
   const { method, path } = route
   const shape = shapeOf(operation)
   return describeRoute({
     ...route,
     name: route.name ?? operation.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase()),
-    access: isReading === true || method === 'GET' ? 'admin:read' : 'admin:write',
+    access: accessOf(operation),
     segments,
     ...(method === 'GET' && !path.includes('{') ? { query: shape } : {}),
     ...(takesBody(method) && isBare !== true ? { body: shape, filledIn: filledInBy(path) } : {}),

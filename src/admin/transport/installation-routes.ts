@@ -1,5 +1,6 @@
 // The routes about the whole installation, and the manual. Only keys of the organization that it was set up with may call the former.
 
+import { logResponse } from '../audit-log.ts'
 import { listOf } from '../operation/responses.ts'
 import { signingKeyResponse } from '../signing-keys.ts'
 import { systemResponse } from '../system.ts'
@@ -35,7 +36,6 @@ const ofInstallation: AdminRoute[] = [
     summary: 'Show an upstream, without its credential',
     data: upstreamResponse,
   },
-  // It sends the credential of the upstream, so read-only keys may not call it.
   {
     method: 'POST',
     path: `${upstreams}/{upstream}/check`,
@@ -50,6 +50,13 @@ const ofInstallation: AdminRoute[] = [
     operation: 'prices.list',
     summary: 'List the prices of models',
     answer: priceListResponse,
+  },
+  {
+    method: 'GET',
+    path: `${installation}/audit-log`,
+    operation: 'audit.log',
+    summary: 'Show the transparent audit log: its newest checkpoint, its keys, and what failed',
+    data: logResponse,
   },
   {
     method: 'GET',

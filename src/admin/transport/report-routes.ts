@@ -1,5 +1,6 @@
 // The routes of what happened: findings, exchanges, changes, usage and sessions.
 import { type } from '../../values/shape.ts'
+import { proofResponse } from '../audit-log.ts'
 import { findingsResponse } from '../doctor/findings.ts'
 import {
   archivedResponse,
@@ -51,6 +52,15 @@ export const reportRoutes: AdminRoute[] = [
     operation: 'audit.counts',
     summary: 'Count the exchanges of the last hours or days by outcome and reason',
     answer: exchangeCountsResponse,
+  },
+  {
+    method: 'GET',
+    path: `${audit}/proof`,
+    operation: 'audit.prove',
+    summary: 'Prove that the transparent audit log has an exchange or a change; auditors check the proof offline',
+    rules:
+      'Name one of request_id and change_id. Records belong to the whole installation, so no key gets proofs of them.',
+    data: proofResponse,
   },
   {
     method: 'GET',

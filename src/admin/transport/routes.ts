@@ -48,7 +48,6 @@ export const routes: AdminRoute[] = [
     data: issuerResponse,
     status: 201,
   },
-  // It fetches any URL that it is given, so read-only keys may not call it.
   {
     method: 'POST',
     path: `${issuers}/verify`,
@@ -107,7 +106,7 @@ export const routes: AdminRoute[] = [
     method: 'POST',
     path: policies,
     operation: 'policies.create',
-    summary: 'Create a policy, or check it with dry_run, which a read-only key may do',
+    summary: 'Create a policy, or check it with dry_run, which a viewer may do',
     rules: policyRules,
     data: savedPolicyResponse,
     status: 201,
@@ -119,7 +118,6 @@ export const routes: AdminRoute[] = [
     operation: 'policies.check',
     summary: 'Explain why a token is accepted or refused, without exchanging it',
     answer: listOf(explanationResponse),
-    isReading: true,
   },
   {
     method: 'POST',
@@ -127,7 +125,6 @@ export const routes: AdminRoute[] = [
     operation: 'policies.lint',
     summary: 'Show who could pass that should not: of one policy, of drafts, or of all policies',
     answer: listOf(lintResponse),
-    isReading: true,
   },
   {
     method: 'POST',
@@ -135,7 +132,6 @@ export const routes: AdminRoute[] = [
     operation: 'policies.test',
     summary: 'Run the tests that are stored with one policy or with all policies',
     answer: listOf(testedPolicyResponse),
-    isReading: true,
   },
   {
     method: 'GET',
@@ -184,7 +180,6 @@ export const routes: AdminRoute[] = [
     summary: 'Judge past exchanges by an edited policy, without saving it',
     rules: 'Without a field, the saved value applies. The edited policy must be one that could be saved.',
     data: backtestResponse,
-    isReading: true,
   },
   {
     method: 'POST',
@@ -193,7 +188,6 @@ export const routes: AdminRoute[] = [
     summary: 'Show what a configuration document would change, field by field',
     rules: documentRules,
     data: planResponse,
-    isReading: true,
   },
   {
     method: 'POST',

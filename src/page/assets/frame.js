@@ -58,7 +58,7 @@ function template({ session, name, title, content, signOut }) {
         </nav>
         <div class="who" role="region" aria-label="Signed in">
           <p>${stored(session.organization.name)}</p>
-          <p class="muted">${stored(session.key.name)} ${session.read_only ? badge('info', 'read-only') : nothing}</p>
+          <p class="muted">${stored(session.key.name)} ${badge('info', session.role ?? '')}</p>
           <button type="button" @click=${signOut}>Sign out</button>
         </div>
       </div></div>

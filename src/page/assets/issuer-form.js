@@ -11,7 +11,7 @@ import { choice, debounce, form } from './form.js'
 import { issuerFieldList, issuerFields } from './issuer-fields.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { badge, callout, count, empty, heading, loading, mono, problem, readOnly, stored } from './parts.js'
+import { badge, callout, count, empty, heading, loading, mayNot, mono, problem, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
@@ -111,7 +111,7 @@ export function issuerForm(page, id) {
     if (!edited.isReady) await openIssuer(edited)
   }, 86_400)
   return () => {
-    if (!page.canWrite) return readOnly()
+    if (!page.may('issuers.add')) return mayNot(page)
     if (!edited.isReady) return loading()
     const { draft, busy, conflict } = edited
     const onSubmit = () => void save(edited)

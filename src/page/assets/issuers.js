@@ -51,7 +51,7 @@ function list(page) {
       return { rows: /** @type {Issuer[]} */ (rows), next: end < (total ?? 0) ? end : undefined, total }
     },
   })
-  const add = page.canWrite ? html`<a class="button primary" href="#/issuers/new">Add issuer</a>` : nothing
+  const add = page.may('issuers.add') ? html`<a class="button primary" href="#/issuers/new">Add issuer</a>` : nothing
   return () =>
     html`${planNotice(page)}${listing.show({
       label: 'Issuers',
@@ -109,7 +109,7 @@ function one(page, id) {
     html`<button type="button" class=${kind} @click=${() => page.run(act)}>${text}</button>`
   return () => {
     if (issuer === undefined) return loading()
-    const actions = page.canWrite
+    const actions = page.may('issuers.update')
       ? [
           button('Test', verify),
           issuer.key_source === 'jwks' ? nothing : button('Fetch keys now', refresh),

@@ -11,7 +11,7 @@ import { form } from './form.js'
 import { keyFieldList, keyFields } from './key-fields.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { code, loading, readOnly } from './parts.js'
+import { code, loading, mayNot } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/keys'
@@ -58,7 +58,7 @@ export function keyForm(page, hash) {
   }, 86_400)
   return () => {
     const { draft, busy, isReady, conflict } = edited
-    if (!page.canWrite) return readOnly()
+    if (!page.may('keys.create')) return mayNot(page)
     if (!isReady) return loading()
     const asked = {
       onSubmit: () => void save(edited, hash),

@@ -38,11 +38,9 @@ export const view = (page) => {
 }
 
 /** @param {Key} key */
-function stateBadge({ state, kind }) {
+function stateBadge({ state, kind, role }) {
   if (state !== 'enabled') return badge(state === 'expired' ? 'bad' : 'off', state)
-  return kind === 'inference'
-    ? badge('ok', 'enabled')
-    : badge('info', kind === 'management' ? 'management' : 'read-only')
+  return kind === 'inference' ? badge('ok', 'enabled') : badge('info', role ?? kind)
 }
 
 /** @param {Key} key */
@@ -73,7 +71,7 @@ function list(page) {
       page.setQuery({ [name]: value })
       void listing.restart()
     })
-  const create = page.canWrite ? html`<a class="button primary" href="#/keys/new">Create key</a>` : nothing
+  const create = page.may('keys.create') ? html`<a class="button primary" href="#/keys/new">Create key</a>` : nothing
   return () =>
     listing.show({
       label: 'Keys',
@@ -152,14 +150,15 @@ function one(page, hash) {
   }
   return () => {
     if (key === undefined) return loading()
-    const { disabled, kind } = key
-    const actions = page.canWrite
-      ? [
-          button(page, disabled ? 'Enable' : 'Disable', disabled ? enable : disable),
-          html`<a class="button" href=${href(['keys', hash, 'edit'])}>Edit</a>`,
-          button(page, 'Delete', remove, 'danger'),
-        ]
-      : []
+    const { disabled, kind, role } = key
+    const actions =
+      page.may('keys.update') && (role !== 'admin' || page.session.role === 'admin')
+        ? [
+            button(page, disabled ? 'Enable' : 'Disable', disabled ? enable : disable),
+            html`<a class="button" href=${href(['keys', hash, 'edit'])}>Edit</a>`,
+            button(page, 'Delete', remove, 'danger'),
+          ]
+        : []
     return html`<section class="card">${heading(stateBadge(key), ...actions)}${details(key)}</section>
       ${kind === 'inference' ? usedBy(users, hash, key.id) : nothing}
       <p><a href=${href(['usage'], { by: 'model', key: hash })}>Usage of this key</a>, <a href=${href(['changes'], { target: key.id })}>changes</a></p>`

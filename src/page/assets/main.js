@@ -32,7 +32,7 @@ tabs.addEventListener('message', async () => {
 })
 
 /** @param {Session | undefined} one @param {Session | undefined} other */
-const isSame = (one, other) => one?.key.id === other?.key.id && one?.read_only === other?.read_only
+const isSame = (one, other) => one?.key.id === other?.key.id && one?.role === other?.role
 
 /** Whether leaving would lose something. */
 const hasWork = () => isHeld() || open?.page.work() !== undefined

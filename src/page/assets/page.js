@@ -37,7 +37,7 @@ export function createPage(session, content, title) {
       return query
     },
     session,
-    canWrite: !session.read_only,
+    may: (act) => session.may.includes(act),
     hasFailed: () => polls.failures().length > 0,
     update,
     title: (text) => void (isClosed || title(text)),

@@ -143,9 +143,12 @@ export function callout(tone, content, isAlert = false) {
   return html`<div class="callout ${tone}" role=${isAlert ? 'alert' : nothing}>${icon(tone)}<div>${content}</div></div>`
 }
 
-/** What a form shows to who may not save it. */
-export function readOnly() {
-  return callout('info', 'This session is read-only: sign in with a management key that may change things.')
+/** What a form shows to who may not save it. @param {Pick<Page, 'session'>} page */
+export function mayNot({ session }) {
+  return callout(
+    'info',
+    `The role ${session.role} may not do this: sign in with a management key that has a stronger role.`,
+  )
 }
 
 /** What stands where nothing is yet: says what to do. @param {string} title @param {Content} what @param {Content} [action] */

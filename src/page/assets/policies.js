@@ -120,7 +120,7 @@ function list(page) {
   const chosen = onlyOf(page)
   return () => {
     const { issuer } = page.query
-    const create = page.canWrite
+    const create = page.may('policies.create')
       ? html`<a class="button primary" href=${href(['policies', 'new'], { issuer })}>New policy</a>`
       : nothing
     return html`${planNotice(page)}${chosen()}${listing.show({
@@ -143,7 +143,7 @@ function list(page) {
         { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at) },
         { title: 'Last refused', cell: lastRefused },
         { title: 'Linter', cell: ({ id }) => lintBadge(findings.get(id)) },
-        ...(page.canWrite
+        ...(page.may('policies.update')
           ? [{ title: 'Enabled', cell: (/** @type {Policy} */ policy) => enabledSwitch(page, policy) }]
           : []),
       ],
@@ -196,7 +196,7 @@ function checksOf({ required_scope: scope, required_token_type: type }) {
 
 /** @param {Page} page @param {Policy} policy @param {any} more */
 function details(page, policy, { exchanges, counts, findings, remove }) {
-  const actions = page.canWrite
+  const actions = page.may('policies.update')
     ? html`<label class="actions">${enabledSwitch(page, policy)} Enabled</label>
         <a class="button" href=${href(['try'], { policy: policy.id })}>Try a token</a>
         <a class="button" href=${href(['policies', policy.id, 'edit'])}>Edit</a>

@@ -9,7 +9,7 @@ import { findingList } from './findings.js'
 import { choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
-import { at, callout, code, count, facts, json, loading, mono, problem, readOnly } from './parts.js'
+import { at, callout, code, count, facts, json, loading, mayNot, mono, problem } from './parts.js'
 import { planNotice } from './plan.js'
 import { platforms } from './platforms.js'
 import {
@@ -38,7 +38,7 @@ export function policyForm(page, id) {
     if (edited.choices === undefined) await openDraft(edited)
   }, 86_400)
   return () => {
-    if (!page.canWrite) return readOnly()
+    if (!page.may('policies.create')) return mayNot(page)
     if (edited.choices === undefined) return loading()
     const onSubmit = () => void save(edited)
     return html`${planNotice(page)}<div class="columns">

@@ -5,7 +5,7 @@ import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
 import { form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { json, loading, readOnly } from './parts.js'
+import { json, loading, mayNot } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/presets'
@@ -85,7 +85,7 @@ export function presetForm(page, slug) {
       go(['presets', edited.draft.values.slug.trim()])
     })
   return () => {
-    if (!page.canWrite) return readOnly()
+    if (!page.may('presets.save')) return mayNot(page)
     if (!edited.isReady) return loading()
     const { draft, busy, conflict } = edited
     const asked = {

@@ -110,7 +110,7 @@ function template(shown, preset) {
   const { designated_version: designated, status } = preset
   const { config, system_prompt: prompt, version } = designated
   const enable = () => change(shown, { status: 'active' }, 'The preset is enabled')
-  const actions = page.canWrite
+  const actions = page.may('presets.update')
     ? [
         html`<a class="button primary" href=${href(['presets', slug, 'edit'])}>New version</a>`,
         status === 'active' ? button(page, 'Disable', () => stop(shown, 'Disable')) : button(page, 'Enable', enable),
@@ -149,7 +149,7 @@ function versionTable(shown, designated) {
       },
       { title: 'Model', cell: ({ config }) => mono(modelOf(config), 120) },
       { title: 'Created', cell: ({ created_at }) => ago(created_at) },
-      ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: choose }] : []),
+      ...(page.may('presets.update') ? [{ title: '', align: /** @type {const} */ ('end'), cell: choose }] : []),
     ],
     rows: versions,
     key: ({ version }) => version,

@@ -23,7 +23,9 @@ function list(page) {
     search: 'Search presets by slug or name',
     load: (asked) => partOf(path, {}, asked),
   })
-  const create = page.canWrite ? html`<a class="button primary" href="#/presets/new">Create preset</a>` : nothing
+  const create = page.may('presets.save')
+    ? html`<a class="button primary" href="#/presets/new">Create preset</a>`
+    : nothing
   return () =>
     listing.show({
       label: 'Presets',

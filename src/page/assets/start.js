@@ -23,7 +23,9 @@ export const view = (page) => {
     if (found.exchanges[0]?.outcome === 'refused') await readHelp()
   }, 3)
   const link = (/** @type {string} */ address, /** @type {string} */ text, isNext = true) =>
-    page.canWrite ? html`<a class=${isNext ? 'button primary' : 'button'} href=${address}>${text}</a>` : nothing
+    page.may('policies.create')
+      ? html`<a class=${isNext ? 'button primary' : 'button'} href=${address}>${text}</a>`
+      : nothing
   return () => {
     if (found === undefined) return loading()
     const { issuers, policies, exchanges } = found
@@ -44,7 +46,7 @@ export const view = (page) => {
         2,
         'Create a policy',
         policy !== undefined,
-        html`<p>It states which tokens may act as which key. The key holds budget and models: ${page.canWrite ? html`<a href="#/keys/new">create one</a>` : 'one'} for each workload. The editor asks for organization and repository, or namespace and account, and writes the rules.</p>
+        html`<p>It states which tokens may act as which key. The key holds budget and models: ${page.may('keys.create') ? html`<a href="#/keys/new">create one</a>` : 'one'} for each workload. The editor asks for organization and repository, or namespace and account, and writes the rules.</p>
         ${policy === undefined ? nothing : html`<p><a href=${href(['policies', policy.id])}>${stored(policy.name, 80)}</a> acts as ${stored(policy.key_name, 80)}.</p>`}
         ${issuer === undefined ? nothing : link('#/policies/new', policy === undefined ? 'Create policy' : 'Create another', policy === undefined)}`,
       )}

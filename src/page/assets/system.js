@@ -86,7 +86,7 @@ function installation(page, system, keys, rotate) {
     </div>
     ${nodes.length === 0 ? nothing : nodeTable(nodes)}
     <section class="stack">
-      ${heading('Signing keys', page.canWrite ? button(page, 'Rotate', rotate) : nothing)}
+      ${heading('Signing keys', page.may('signing_keys.rotate') ? button(page, 'Rotate', rotate) : nothing)}
       ${table({
         label: 'Signing keys',
         columns: [
@@ -172,7 +172,7 @@ function backups({
 function sessionList(page, sessions, end, endAll) {
   const action = (/** @type {SignedIn} */ session) =>
     button(page, 'End', () => end(session), '', `End the session of ${session.key_name.slice(0, 100)}`)
-  return html`<section class="stack">${heading('Sessions of this page', page.canWrite ? button(page, 'Sign out everywhere', endAll, 'danger') : nothing)}
+  return html`<section class="stack">${heading('Sessions of this page', page.may('sessions.end') ? button(page, 'Sign out everywhere', endAll, 'danger') : nothing)}
     ${table({
       label: 'Sessions of this page',
       columns: [
@@ -182,12 +182,12 @@ function sessionList(page, sessions, end, endAll) {
           cell: ({ key_name, current }) =>
             html`${stored(key_name, 120)} ${current ? badge('info', 'this one') : nothing}`,
         },
-        { title: 'May', cell: ({ read_only }) => (read_only ? 'read' : 'read and change') },
+        { title: 'Role', cell: ({ role }) => role },
         { title: 'Address', cell: ({ client_address }) => mono(client_address) },
         { title: 'Signed in', cell: ({ created_at }) => ago(created_at) },
         { title: 'Last used', cell: ({ used_at }) => ago(used_at) },
         { title: 'Ends', cell: ({ expires_at }) => at(expires_at) },
-        ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : []),
+        ...(page.may('sessions.end') ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : []),
       ],
       rows: sessions,
     })}

@@ -64,7 +64,7 @@ export const view = (page) => {
     if (upstreams === undefined) return loading()
     return html`<section class="stack">${heading('Inference servers')}
         <p class="muted">A request goes to the first server that has its model. Servers are added with <code>latchkey upstreams add</code>.</p>
-        ${servers(upstreams, [{ title: 'Check', cell: result }, ...(page.canWrite ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : [])])}
+        ${servers(upstreams, [{ title: 'Check', cell: result }, ...(page.may('upstreams.check') ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : [])])}
       </section>
       <section class="stack">${heading('Prices')}
         <p class="muted">US dollars for a million tokens, where a server does not report the cost. The most specific pattern applies.</p>

@@ -143,3 +143,28 @@ test('a newer use that was recorded stays, and what was deleted gets none', asyn
   const rows = await readLastUses(20, [exchangeOf(ids, 9), recorded, deleted])
   expect(rows).toEqual([used(policyId, 20), used(acme.key.id, 1e15)])
 })
+
+test('management keys of a file without roles become admins, and read-only ones viewers', async () => {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'latchkey.db')
+  createOldFile(path, 31)
+  const database = new OtherSqlite(path, { strict: true })
+  for (const kind of ['management', 'management_read_only'])
+    database.run(
+      `insert into api_keys (id, organization_id, workspace_id, owner_id, name, kind, hash, label, created_at, updated_at)
+        select ?1, organization_id, workspace_id, owner_id, ?1, ?1, substr(?1 || hash, 1, 64), label, 1, 1 from api_keys limit 1`,
+      [kind],
+    )
+  database.close()
+  const opened = await openDatabase({ path, create: false, synchronous: 'normal' })
+  if ('refused' in opened) throw new Error(opened.message)
+  await opened.close()
+  expect(readDatabaseFile(path, 'select kind, role from api_keys order by kind')).toEqual([
+    [
+      { kind: 'inference', role: null },
+      { kind: 'management', role: 'admin' },
+      { kind: 'management_read_only', role: 'viewer' },
+    ],
+  ])
+  folder.remove()
+})
