@@ -14,7 +14,7 @@ import { forward, type OutgoingBody, type UpstreamContext, type UpstreamResponse
 import type { Attempt, AttemptGroup, Upstream } from './upstream/targets.ts'
 
 /** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
-type Outcome = { attempt: Attempt; place: Place; status: number } & ({ forwarded: UpstreamResponse } | { fault: Fault })
+type Outcome = { attempt: Attempt; status: number } & ({ forwarded: UpstreamResponse } | { fault: Fault })
 export type FallbackContext = UpstreamContext & PlaceContext & { log: Log; metrics: Pick<Metrics, 'countFailover'> }
 
 /**
@@ -25,8 +25,8 @@ const unservedStatuses = [401, 402, 403, 404, 405]
 
 /**
  * The first usable response, or else the most useful failure, the last among equals. It decides on the status and
- * headers: a response that has begun is final. The calls of all other attempts are aborted and their places given back;
- * the entry has the place of the response. `recheck` is called after each wait and throws if the request may not go on.
+ * headers: a response that has begun is final. The calls of all other attempts are aborted. The entry has the place of a
+ * response that is no failure. `recheck` is called after each wait and throws if the request may not go on.
  * @throws Fault when the most useful failure is an attempt without a response; `rate_limited` when all servers are busy
  */
 export async function forwardToBest(
@@ -47,7 +47,7 @@ export async function forwardToBest(
   try {
     for (;;) {
       if (best !== undefined && isSentOnce(call)) break
-      const next = nextPlace(best !== undefined)
+      const next = nextPlace(best && { hasResponse: 'forwarded' in best })
       const taken = next instanceof Promise ? await next : next
       if (taken === undefined) break
       if (previous !== undefined) reportFallback(context, entry.requestId, previous)
@@ -57,27 +57,28 @@ export async function forwardToBest(
       entry.attempt = attempt
       if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
       if (body?.bytes !== undefined) await giveWayAfter(body.bytes)
-      const outcome = await ask(request, body, entry, taken, context)
+      const outcome = await ask(request, body, entry, attempt, context)
       note(outcome, failed, context)
       if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: best !== undefined })) {
-        end(best)
+        abort(best)
         entry.place = place
         return outcome.forwarded
       }
+      // Requests that keep a place while they wait for another could wait for each other.
+      place.end(0)
       const isBetter = best === undefined || usefulnessOf(outcome) >= usefulnessOf(best)
       previous = isBetter ? outcome : undefined
       if (!isBetter) reportFallback(context, entry.requestId, outcome)
-      end(isBetter ? best : outcome)
+      abort(isBetter ? best : outcome)
       if (isBetter) best = outcome
     }
   } catch (error) {
     place?.end()
-    end(best)
+    abort(best)
     throw error
   }
   if (best === undefined) throw new Fault('unavailable', 'The inference server was removed; retry')
   entry.attempt = best.attempt
-  entry.place = best.place
   if ('fault' in best) throw best.fault
   return best.forwarded
 }
@@ -107,7 +108,7 @@ async function ask(
   request: Request,
   body: OutgoingBody | undefined,
   { requestId, call }: LedgerEntry,
-  { attempt, place }: { attempt: Attempt; place: Place },
+  attempt: Attempt,
   context: UpstreamContext,
 ): Promise<Outcome> {
   const { path, upstreamPath, sessionId, form } = call
@@ -115,12 +116,12 @@ async function ask(
   try {
     const outgoing = { method, path: upstreamPath, besideVersion, query, body, requestId, sessionId }
     const forwarded = await forward(request, outgoing, attempt.upstream, context)
-    return { attempt, place, status: forwarded.response.status, forwarded }
+    return { attempt, status: forwarded.response.status, forwarded }
   } catch (error) {
     const refused = form?.failure()
     if (refused !== undefined) throw refused
     if (request.signal.aborted || !(error instanceof Fault)) throw error
-    return { attempt, place, status: statusOf(error), fault: error }
+    return { attempt, status: statusOf(error), fault: error }
   }
 }
 
@@ -158,10 +159,8 @@ function usefulnessOf(outcome: Outcome): number {
   return status >= 500 ? 1 : 0
 }
 
-function end(outcome: Outcome | undefined): void {
-  if (outcome === undefined) return
-  if ('forwarded' in outcome) outcome.forwarded.abort()
-  outcome.place.end(0)
+function abort(outcome: Outcome | undefined): void {
+  if (outcome !== undefined && 'forwarded' in outcome) outcome.forwarded.abort()
 }
 
 function reportFallback({ log, metrics }: FallbackContext, requestId: string, outcome: Outcome): void {

@@ -30,7 +30,12 @@ export function benchFolder(): string {
   return path
 }
 
-export type Spawned = { pid: number; port: number; send: (message: object) => void; stop: () => Promise<unknown> }
+export type Spawned = {
+  pid: number
+  port: number
+  send: (message: object) => void
+  stop: (signal?: NodeJS.Signals) => Promise<unknown>
+}
 
 /**
  * Starts a server that prints its port, or that is to listen on `port`, and waits until it listens. `send` is for one
@@ -49,8 +54,8 @@ export async function spawnServer(
     ...(takesMessages && { ipc: () => {} }),
   })
   atEnd(() => child.kill())
-  const stop = () => {
-    child.kill()
+  const stop: Spawned['stop'] = (signal = 'SIGTERM') => {
+    child.kill(signal)
     return child.exited
   }
   if (port > 0) await untilAnswered(`http://127.0.0.1:${port}/`, child)

@@ -1,4 +1,4 @@
-// `bun run bench`: what an exchange, an inference request, a preset, several nodes and a large installation cost, beside bare limits and other programs that
+// `bun run bench`: what an exchange, an inference request, a preset, the queue, several nodes and a large installation cost, beside bare limits and other programs that
 // are measured in the same run. `bun run bench gateway` measures one of them, `--json` prints JSON. Linux only, by its CPU times.
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
@@ -6,6 +6,7 @@ import { benchGrowth } from './growth.ts'
 import { rounds } from './measure.ts'
 import { benchNodes } from './nodes.ts'
 import { benchPresets } from './presets.ts'
+import { benchQueue } from './queue.ts'
 import { benchRate } from './rate.ts'
 import { printResults, type Result } from './report.ts'
 import { benchReview } from './review.ts'
@@ -20,6 +21,7 @@ const benches: Record<string, Bench> = {
   gateway: benchGateway,
   rate: benchRate,
   presets: benchPresets,
+  queue: benchQueue,
   nodes: benchNodes,
   growth: benchGrowth,
   start: benchStart,

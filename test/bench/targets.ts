@@ -45,6 +45,26 @@ const recording = (concurrency: number): Target => ({
   ...{ of: 'latchkey, selected claims', to: 'latchkey, no claims', atMost: 1.05 },
 })
 
+const queue = (load: string, figure: FigureName, bound: Pick<Target, 'atLeast' | 'atMost'>): Target => ({
+  ...{ bench: 'queue', load, concurrency: 0, figure, how: 'value', of: 'latchkey', to: '' },
+  ...bound,
+})
+/** `mostRunning`: what the inference server of the bench is allowed to get. The wait is one of its service times and one place. */
+const queued: Target[] = [
+  queue('equal weights', 'jainIndex', { atLeast: 0.98 }),
+  queue('equal weights', 'mostRunning', { atMost: 16 }),
+  { ...queue('equal weights', 'perSecond', { atLeast: 0.98 }), how: 'ratio', to: 'direct' },
+  queue('weights 1, 2 and 4', 'offSharePercent', { atMost: 5 }),
+  queue('one request at a time beside a flood of 500', 'p99WaitMilliseconds', { atMost: 212.5 }),
+  queue('nothing waits', 'microseconds', { atMost: 3 }),
+  ...(['failed', 'delayedPercent'] as const).map(
+    (figure): Target => ({
+      ...queue('a replica is killed every 10 s', figure, { atMost: figure === 'failed' ? 0 : 0.5 }),
+      concurrency: 16,
+    }),
+  ),
+]
+
 const file = 'latchkey on a file'
 /** What the first node on a server costs beyond a file, and what the database adds 5 ms away. */
 const onServer = (load: string, concurrency: number): Target[] => {
@@ -106,6 +126,7 @@ const targets: Target[] = [
   atRate('exchange ES256', 'bare limit', 2),
   atRate('JSON', 'direct', 3),
   added('stream', 64, 'firstByteMilliseconds', 0.9),
+  ...queued,
   grown('startMilliseconds', '100,000 policies and keys', 400),
   grown('rssMegabytes', '100,000 policies and keys', 250),
   grown('startMilliseconds', '1,000,000 policies and keys'),

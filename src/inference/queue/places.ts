@@ -29,32 +29,37 @@ export type Search = {
 /** Where a request is tried next. The caller ends the place. */
 export type Taken = { attempt: Attempt; place: Place }
 
+/** How the attempts before ended. After a response, no server needs to be tried that rests. */
+export type Failure = { hasResponse: boolean }
+
 type Finder = Search &
   PlaceContext & {
     /** The group that is tried, and those of its upstreams that were not. */
     at: number
     left: readonly Upstream[]
     triesResting: boolean
+    /** The upstreams that were tried, each with the position of its group. */
+    tried: Set<string>
     busy: Fault | undefined
   }
 type SearchResult = Taken | undefined | Promise<Taken | undefined>
 
 /**
- * Returns how to get the next place: undefined when no server is left. `hasFailed`: an attempt has a failure to report, so that no server
- * needs to be tried that rests.
+ * Returns how to get the next place, given how the attempts before failed; undefined when no server is left.
  * @throws Fault `rate_limited` when all servers are busy for too long; what `recheck` throws; the reason of the signal
  */
-export function searchPlaces(search: Search, context: PlaceContext): (hasFailed: boolean) => SearchResult {
+export function searchPlaces(search: Search, context: PlaceContext): (failure: Failure | undefined) => SearchResult {
   const left = search.groups[0]?.upstreams ?? []
-  const finder: Finder = { ...search, ...context, at: 0, left, triesResting: false, busy: undefined }
-  return (hasFailed) => findNext(finder, hasFailed)
+  const open = { at: 0, left, triesResting: false, tried: new Set<string>(), busy: undefined }
+  const finder: Finder = { ...search, ...context, ...open }
+  return (failure) => findNext(finder, failure)
 }
 
-function findNext(finder: Finder, hasFailed: boolean): SearchResult {
-  for (let open = findOpen(finder, hasFailed); open !== undefined; open = findOpen(finder, hasFailed)) {
+function findNext(finder: Finder, failure: Failure | undefined): SearchResult {
+  for (let open = findOpen(finder, failure); open !== undefined; open = findOpen(finder, failure)) {
     try {
-      const place = take(finder, open, hasFailed)
-      if (place instanceof Promise) return waitFor(finder, place, open.model, hasFailed)
+      const place = take(finder, open, failure !== undefined)
+      if (place instanceof Promise) return waitFor(finder, place, open.model, failure)
       const taken = accept(finder, place, open.model)
       if (taken !== undefined) return taken
     } catch (error) {
@@ -65,7 +70,7 @@ function findNext(finder: Finder, hasFailed: boolean): SearchResult {
 }
 
 /** Upstreams of one group that were not tried; undefined when there is no group left. */
-function findOpen(finder: Finder, hasFailed: boolean): AttemptGroup | undefined {
+function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | undefined {
   for (;;) {
     const group = finder.groups[finder.at]
     if (group !== undefined) {
@@ -75,8 +80,8 @@ function findOpen(finder: Finder, hasFailed: boolean): AttemptGroup | undefined 
       goTo(finder, finder.at + 1)
       continue
     }
-    if (hasFailed || finder.triesResting) return undefined
-    if (finder.busy !== undefined) throw finder.busy
+    if (finder.triesResting || failure?.hasResponse) return undefined
+    if (finder.busy !== undefined && failure === undefined) throw finder.busy
     finder.triesResting = true
     goTo(finder, 0)
   }
@@ -93,16 +98,16 @@ async function waitFor(
   finder: Finder,
   waiting: Promise<Place>,
   model: string | undefined,
-  hasFailed: boolean,
+  failure: Failure | undefined,
 ): Promise<Taken | undefined> {
   let place: Place
   try {
     place = await waiting
   } catch (error) {
     goOnIfBusy(finder, error)
-    return findNext(finder, hasFailed)
+    return findNext(finder, failure)
   }
-  return accept(finder, place, model) ?? findNext(finder, hasFailed)
+  return accept(finder, place, model) ?? findNext(finder, failure)
 }
 
 /** Undefined if the upstream cannot be used after all. */
@@ -117,8 +122,10 @@ function accept(finder: Finder, place: Place, model: string | undefined): Taken 
   // It may have been edited or removed since the search began.
   const upstream = finder.registry.upstreams.get(place.upstream.id)
   const isUsable = upstream !== undefined && upstream.deletedAt === null
-  if (isUsable && (finder.triesResting || finder.circuits.admits(upstream, model, finder.monotonic())))
+  if (isUsable && (finder.triesResting || finder.circuits.admits(upstream, model, finder.monotonic()))) {
+    finder.tried.add(`${finder.at} ${upstream.id}`)
     return { attempt: { upstream, model }, place }
+  }
   place.end(0)
   return undefined
 }
@@ -130,6 +137,7 @@ function goOnIfBusy(finder: Finder, error: unknown): void {
 }
 
 function goTo(finder: Finder, index: number): void {
+  const upstreams = finder.groups[index]?.upstreams ?? []
   finder.at = index
-  finder.left = finder.groups[index]?.upstreams ?? []
+  finder.left = upstreams.filter(({ id }) => !finder.tried.has(`${index} ${id}`))
 }
