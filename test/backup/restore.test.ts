@@ -271,7 +271,9 @@ describe('refused is', () => {
   const forged: [name: string, change: Parameters<typeof forge>[0], expected: RegExp][] = [
     [
       'a row more than the manifest has',
-      { sql: "insert into prices select 'm', 1, 1, null, 1, null, null" },
+      {
+        sql: "insert into prices (model, prompt_nanodollars, completion_nanodollars, updated_at) values ('m', 1, 1, 1)",
+      },
       /^contents: .*prices/,
     ],
     [
