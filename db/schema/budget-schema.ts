@@ -5,6 +5,8 @@ import { flag, time } from './columns.ts'
 export const budgetPeriods = ['hour', 'day', 'week', 'month', 'lifetime'] as const
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 export const budgetModes = ['block', 'warn'] as const
+/** What running requests hold of a budget. */
+export const holdRules = ['expected', 'worst', 'off'] as const
 export const unpricedRules = ['count', 'refuse'] as const
 
 /** US dollars, tokens and requests. */
@@ -38,6 +40,7 @@ export const budgets = sqliteTable('budgets', {
   updatedAt: time('updated_at').notNull(),
   deletedAt: time('deleted_at'),
   managedBy: text('managed_by'),
+  hold: text('hold', { enum: holdRules }).notNull(),
 })
 
 /** Hours since 1970. Empty texts stand for nulls. */

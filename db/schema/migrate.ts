@@ -33,6 +33,7 @@ import queue from './migrations/0029_queue.sql' with { type: 'text' }
 import budgets from './migrations/0030_budgets.sql' with { type: 'text' }
 import units from './migrations/0031_units.sql' with { type: 'text' }
 import roles from './migrations/0032_roles.sql' with { type: 'text' }
+import budgetHolds from './migrations/0033_budget_holds.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -69,6 +70,7 @@ export const migrations: Migration[] = [
   { version: 30, name: 'budgets', statements: statementsOf(budgets) },
   { version: 31, name: 'units', statements: statementsOf(units) },
   { version: 32, name: 'roles', statements: statementsOf(roles) },
+  { version: 33, name: 'budget_holds', statements: statementsOf(budgetHolds) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -8,6 +8,7 @@ import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { type Budgets, remainingHeaders } from '../spending/budgets.ts'
 import { inferencePaths, type Target } from '../values/inference-paths.ts'
+import { askedOf, holdBudgets } from './budget-hold.ts'
 import { type Call, completeCall, readSentBody } from './call.ts'
 import { type FallbackContext, forwardToBest } from './fallback.ts'
 import { type LedgerContext, openLedgerEntry } from './ledger.ts'
@@ -66,31 +67,45 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
     stored === undefined
       ? route(context.registry, call.models, principal.key.id)
       : [{ model: undefined, upstreams: [stored.upstream] }]
+  const recheck = () => checkBudgets(refresh(caller, context), attribution, call, context)
   const restoreIdleLimit = info.peer.liftIdleLimit()
-  const entry = openLedgerEntry(context, info.requestId, principal, call, attribution)
+  const held = { call, attribution, signal: request.signal, recheck }
+  const holding = holdBudgets(principal, held, context)
+  const release = holding instanceof Promise ? await orRestore(holding, restoreIdleLimit) : holding
+  const entry = openLedgerEntry(context, info.requestId, principal, call, attribution, release)
   const moreHeaders = headersFor(principal, attribution, context)
   const pending = { request, info, entry, restoreIdleLimit, context, moreHeaders }
-  const recheck = () => checkBudgets(refresh(caller, context), attribution, call, context)
   let forwarded: UpstreamResponse
   try {
     forwarded = await forwardToBest(request, call, groups, entry, context, recheck)
   } catch (error) {
     return settleFailure(error, pending)
   }
-  return respond(forwarded, pending)
+  try {
+    return await respond(forwarded, pending)
+  } catch (error) {
+    // Otherwise the end of the response releases it.
+    release()
+    throw error
+  }
+}
+
+/** A request that is refused after it has waited leaves its connection as it was. */
+async function orRestore<Result>(waiting: Promise<Result>, restore: () => void): Promise<Result> {
+  try {
+    return await waiting
+  } catch (error) {
+    restore()
+    throw error
+  }
 }
 
 /** Of the key, and those that are objects. @throws Fault as `checkBudget` and `Budgets.check` */
-function checkBudgets(
-  { key, accessToken }: Principal,
-  attribution: string | null,
-  { models }: Call,
-  context: InferenceContext,
-): void {
-  checkBudget(key, context)
+function checkBudgets(principal: Principal, attribution: string | null, call: Call, context: InferenceContext): void {
+  checkBudget(principal.key, context)
   const { registry, budgets, now } = context
-  const asking = { policyId: accessToken?.policyId ?? null, attribution, models }
-  budgets.check(key, asking, (model) => registry.priceOf(model) !== undefined, now())
+  const asking = askedOf(principal, attribution, call)
+  budgets.check(principal.key, asking, (model) => registry.priceOf(model) !== undefined, now())
 }
 
 /** What remained when the request began, where the organization wants its callers to know. */

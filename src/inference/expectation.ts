@@ -13,10 +13,15 @@ const prefixCharacters = 1_024
 /** At least one. What a request takes in the end corrects it. */
 export function expectedTokens({ json, fields, path }: Call): number {
   const prompt = (json?.bytes.byteLength ?? 0) / bytesPerToken
-  const { max_completion_tokens: completion, max_tokens: chat, max_output_tokens: responses } = fields
-  const max = [completion, chat, responses].find((each): each is number => typeof each === 'number' && each > 0)
+  const max = completionTokensAsked(fields)
   const generated = path.generates ? Math.min(completionTokensMax, max ?? completionTokensExpected) : 0
   return Math.max(1, prompt + generated)
+}
+
+/** The maximum that a body names, in the words of each dialect. */
+export function completionTokensAsked(fields: Call['fields']): number | undefined {
+  const { max_completion_tokens: completion, max_tokens: chat, max_output_tokens: responses } = fields
+  return [completion, chat, responses].find((each): each is number => typeof each === 'number' && each > 0)
 }
 
 /**

@@ -26,7 +26,7 @@ export const nothingSeen: Inspection = { model: undefined, counts: undefined }
 export type LedgerContext = {
   writer: Pick<Writer, 'appendUsage' | 'appendStoredResponse'>
   spending: Spending
-  budgets: Pick<Budgets, 'add'>
+  budgets: Pick<Budgets, 'add' | 'all' | 'estimates'>
   keyRates: KeyRates
   registry: Pick<KeyRegistry, 'keys'> & { readonly priceOf: PriceList }
   now: () => number
@@ -47,6 +47,8 @@ export type LedgerEntry = {
   /** Its place at the upstream, which is given back before the row is written. */
   place: Place | undefined
   firstByteAt: number | undefined
+  /** Gives back what it holds of budgets. */
+  readonly release: () => void
 }
 
 export function openLedgerEntry(
@@ -55,10 +57,11 @@ export function openLedgerEntry(
   principal: Principal,
   call: Call,
   attribution: string | null,
+  release: () => void,
 ): LedgerEntry {
   const startedAt = context.now()
   const open = { attempt: undefined, place: undefined, firstByteAt: undefined }
-  return { context, requestId, principal, call, attribution, startedAt, ...open }
+  return { context, requestId, principal, call, attribution, startedAt, ...open, release }
 }
 
 /**
@@ -86,14 +89,19 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): 
   } finally {
     spending.add(row.keyId, row.at, row.costNanodollars ?? 0, isCommitted)
     keyRates.use(row.keyId, row.totalTokens ?? 0, now())
+    entry.release()
   }
 }
 
 /** Budgets count what is in the ledger, and nothing else. */
-function countForBudgets({ context: { budgets, registry }, principal }: LedgerEntry, row: UsageRow): void {
+function countForBudgets({ context: { budgets, registry }, principal, call }: LedgerEntry, row: UsageRow): void {
+  if (budgets.all().length === 0) return
   const { policyId, attribution, model, at, totalTokens, costNanodollars } = row
   const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
   budgets.add(registry.keys.get(row.keyId) ?? principal.key, { policyId, attribution, model, at, amounts })
+  const seen = { prompt: row.promptTokens, completion: row.completionTokens, nanodollars: amounts.nanodollars }
+  if (row.usageSource === 'upstream')
+    budgets.estimates.note(call.models[0] ?? '', call.json?.bytes.byteLength ?? 0, seen)
 }
 
 function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: RequestEnd): UsageRow {

@@ -3,6 +3,8 @@ import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
 import { Fault } from '../fault.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Amounts, Budget, KeyFacts, RequestFacts } from './budget.ts'
+import { createEstimates, type Estimates } from './estimates.ts'
+import { createHolds, type HeldPart } from './holds.ts'
 import { type BudgetSums, createBudgetSums, type UsageAmounts } from './sums.ts'
 
 /** A request that wants to begin. `models`: those that it names. */
@@ -21,9 +23,20 @@ export type RemainingAmount = {
   resetsAt: number
 }
 
+/** `asking` and `check`: what the caller is now. */
+export type WaitingRequest = {
+  asking: BudgetRequest
+  estimate: (rule: 'expected' | 'worst') => Amounts
+  check: () => void
+  signal: AbortSignal
+  now: () => number
+  waitMilliseconds?: number
+}
+
 export type Budgets = {
   /** Takes budgets and what was used of them in place of those before. */
   install: (budgets: readonly Budget[], sums: BudgetSums) => void
+  estimates: Estimates
   /** All budgets in force. */
   all: () => readonly Budget[]
   sums: () => BudgetSums
@@ -34,6 +47,12 @@ export type Budgets = {
    * many counters
    */
   check: (key: KeyFacts, asking: BudgetRequest, hasPrice: (model: string) => boolean, now: number) => void
+  /**
+   * Holds what a request will probably use of its budgets until it is released, which can be done more than once. Near a limit it waits for
+   * others.
+   * @throws Fault as `check`, which it repeats after waiting; `rate_limited` when it has waited for long
+   */
+  hold: (key: KeyFacts, waiting: WaitingRequest) => (() => void) | Promise<() => void>
   /** What a counter of a budget spent, by window and measure. */
   spentOf: (budget: Budget, counter: string, now: number) => RemainingAmount[]
   /** What remains of every budget that a caller has, whatever models they ask for. */
@@ -42,6 +61,8 @@ export type Budgets = {
 
 export function createBudgets(): Budgets {
   let [budgets, sums]: [readonly Budget[], BudgetSums] = [[], createBudgetSums([])]
+  const holds = createHolds()
+  const estimates = createEstimates()
   let ofKeys = new WeakMap<KeyFacts, readonly Budget[]>()
 
   /** Found once for each key: a key that changes is another object. */
@@ -86,13 +107,57 @@ export function createBudgets(): Budgets {
     return budget.models === undefined || models.length === 0 || models.some(budget.models)
   }
 
+  function partsOf(key: KeyFacts, { asking, estimate, now }: WaitingRequest): HeldPart[] {
+    const at = now()
+    return budgetsOf(key).flatMap((budget) => {
+      const { mode, hold, id } = budget.row
+      if (mode !== 'block' || hold === 'off' || !applies(budget, asking)) return []
+      const counter = budget.counterOf(key, asking)
+      const left = budget.windows.map((_, index) => {
+        const [limit, used] = [budget.limitOf(counter, index, at), sums.usedOf(budget, counter, index, at)]
+        const of = (unit: keyof Amounts) => limit[unit] - used[unit]
+        return { nanodollars: of('nanodollars'), tokens: of('tokens'), requests: of('requests') }
+      })
+      return [{ name: `${id} ${counter}`, own: estimate(hold), left }]
+    })
+  }
+
+  async function waitFor(key: KeyFacts, waiting: WaitingRequest, first: string): Promise<() => void> {
+    const until = performance.now() + (waiting.waitMilliseconds ?? holdMillisecondsMax)
+    let place = holds.queue(first)
+    try {
+      for (;;) {
+        await place.turn(until - performance.now(), waiting.signal)
+        if (waiting.signal.aborted) throw new Fault('unavailable', 'The client left while the request waited')
+        waiting.check()
+        const held = holds.take(partsOf(key, waiting), true)
+        if (typeof held !== 'string') return held
+        if (performance.now() >= until) throw heldFault(budgets, held)
+        if (held === place.name) continue
+        place.leave()
+        place = holds.queue(held)
+      }
+    } finally {
+      place.leave()
+    }
+  }
+
   return {
+    hold: (key, waiting) => {
+      if (budgets.length === 0) return nothingHeld
+      const parts = partsOf(key, waiting)
+      if (parts.length === 0) return nothingHeld
+      const held = holds.take(parts, false)
+      return typeof held === 'string' ? waitFor(key, waiting, held) : held
+    },
     install: (next, nextSums) => {
       ;[budgets, sums, ofKeys] = [next, nextSums, new WeakMap()]
+      holds.wakeAll()
     },
     all: () => budgets,
     sums: () => sums,
     spentOf,
+    estimates,
     add: (key, used) => sums.add(budgetsOf(key), key, used),
     check: (key, asking, hasPrice, now) => {
       const spent: RemainingAmount[] = []
@@ -112,6 +177,26 @@ export function createBudgets(): Budgets {
         budget.appliesToPolicy(request.policyId) ? spentOf(budget, budget.counterOf(key, request), now) : [],
       ),
   }
+}
+
+/** Requests wait so long for others that run. */
+const holdMillisecondsMax = 30_000
+const retrySeconds = 5
+const nothingHeld = () => {}
+
+function heldFault(budgets: readonly Budget[], held: string): Fault {
+  const row = budgets.find((budget) => held.startsWith(`${budget.row.id} `))?.row
+  const name = row?.name ?? ''
+  return new Fault(
+    'rate_limited',
+    `The budget ${JSON.stringify(name)} is nearly spent, and running requests may use the rest; retry in ${retrySeconds} s`,
+    {
+      reason: 'budget_held',
+      ...(row === undefined ? {} : { subject: { kind: 'budget' as const, id: row.id } }),
+      headers: { 'retry-after': String(retrySeconds) },
+      metadata: { budget: name },
+    },
+  )
 }
 
 const units: [RemainingAmount['unit'], keyof Amounts, divisor: number][] = [

@@ -1,7 +1,7 @@
 // The fields of a budget, in the order in which documents, responses and commands have them. What is particular to budgets lies in
 // admin/budgets.
 
-import { type Budget, budgetModes, unpricedRules } from '../../../db/schema/budget-schema.ts'
+import { type Budget, budgetModes, holdRules, unpricedRules } from '../../../db/schema/budget-schema.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape } from '../../values/shapes.ts'
 import { eachShape, overridesShape, scopeShape, shownTopUp, shownWindow, windowsShape } from './budget-shapes.ts'
@@ -99,6 +99,18 @@ export const budgetFields = {
       option: '--unpriced <rule>',
       says: 'count requests to models without a price as free, or refuse them (default: count)',
       choices: unpricedRules,
+    },
+  },
+  hold: {
+    shape: type.enumerated(...holdRules),
+    default: 'expected',
+    column: 'hold',
+    shown: type.enumerated(...holdRules),
+    line: 'holds',
+    flag: {
+      option: '--hold <rule>',
+      says: 'what running requests hold: what they probably use, the most that they can use (worst), or nothing (off) (default: expected)',
+      choices: holdRules,
     },
   },
   managed_by: { column: 'managedBy', shown: 'string | null' },

@@ -179,6 +179,7 @@ const budgets: Walk = {
     overrides: [{ red: [{ per: 'day', usd: 5 }] }, { blue: [{ per: 'month', usd: 5 }] }],
     mode: ['warn', 'block'],
     unpriced: ['refuse', 'count'],
+    hold: ['off', 'worst'],
   },
 }
 

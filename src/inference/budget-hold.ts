@@ -1,0 +1,41 @@
+// What a request holds of its budgets while it runs: an estimate, which what it used corrects.
+import type { Principal } from '../keys/bearer.ts'
+import type { BudgetRequest, Budgets } from '../spending/budgets.ts'
+import type { Call } from './call.ts'
+import { completionTokensAsked } from './expectation.ts'
+import { costOf, type PriceList } from './prices.ts'
+
+type HoldContext = { budgets: Budgets; registry: { readonly priceOf: PriceList }; now: () => number }
+type HeldRequest = { call: Call; attribution: string | null; signal: AbortSignal; recheck: () => void }
+
+/** Who asks for which models, as budgets read it. */
+export function askedOf({ accessToken }: Principal, attribution: string | null, { models }: Call): BudgetRequest {
+  return { policyId: accessToken?.policyId ?? null, attribution, models }
+}
+
+/**
+ * Returns the release. Near a limit it waits for requests that run. `recheck` is called after a wait.
+ * @throws Fault `rate_limited` when others hold the rest for long, and what `recheck` throws
+ */
+export function holdBudgets(
+  principal: Principal,
+  { call, attribution, signal, recheck }: HeldRequest,
+  { budgets, registry, now }: HoldContext,
+): (() => void) | Promise<() => void> {
+  const { json, fields, path, models } = call
+  const [model] = models
+  const price = model === undefined ? undefined : registry.priceOf(model)
+  const priceOf = (promptTokens: number, completionTokens: number) => {
+    // How long audio is, and how many images come, is known at the end: what earlier ones cost counts.
+    if (price === undefined || path.unit !== undefined) return undefined
+    const tokens = { promptTokens, completionTokens: path.generates ? completionTokens : 0 }
+    const counts = { ...tokens, totalTokens: promptTokens + completionTokens, cachedTokens: null }
+    return costOf(price, { counts, units: undefined }, path) ?? undefined
+  }
+  const planned = { model, bytes: json?.bytes.byteLength ?? 0, outputMax: completionTokensAsked(fields) }
+  return budgets.hold(principal.key, {
+    asking: askedOf(principal, attribution, call),
+    estimate: (rule) => budgets.estimates.of(rule, planned, priceOf),
+    ...{ check: recheck, signal, now },
+  })
+}
