@@ -1,6 +1,7 @@
 // What a request holds of its budgets while it runs: an estimate, which what it used corrects.
 import type { Principal } from '../keys/bearer.ts'
-import type { BudgetRequest, Budgets } from '../spending/budgets.ts'
+import type { BudgetRequest } from '../spending/budget-state.ts'
+import type { Budgets } from '../spending/budgets.ts'
 import type { Call } from './call.ts'
 import { completionTokensAsked } from './expectation.ts'
 import { costOf, type PriceList } from './prices.ts'

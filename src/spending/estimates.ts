@@ -19,13 +19,13 @@ export type Estimates = {
   ) => Amounts
 }
 
-type Seen = { completions: number[]; costs: number[]; tokensPerByte: number }
+type ModelHistory = { completions: number[]; costs: number[]; tokensPerByte: number }
 
 const [remembered, modelsMax] = [64, 1_000]
 const [outputAtFirst, outputAtWorst, tokensPerByteAtFirst] = [1_024, 4_096, 1 / 3]
 
 export function createEstimates(): Estimates {
-  const models = new Map<string, Seen>()
+  const models = new Map<string, ModelHistory>()
   return {
     note: (model, bytes, { prompt, completion, nanodollars }) => {
       if (models.size >= modelsMax && !models.has(model)) models.clear()

@@ -80,31 +80,7 @@ export function createHolds(): Holds {
         isHeld = false
       }
     },
-    queue: (name) => {
-      const { waiting } = counterOf(name)
-      const place = { resume: () => {} }
-      waiting.push(place)
-      return {
-        name,
-        turn: async (milliseconds, signal) => {
-          const { promise, resolve } = Promise.withResolvers<void>()
-          place.resume = resolve
-          // What it waits for can have been released before it began to wait.
-          if (waiting[0] === place && counterOf(name).holding === 0) resolve()
-          if (signal.aborted) resolve()
-          const timer = setTimeout(resolve, milliseconds)
-          signal.addEventListener('abort', place.resume)
-          await promise
-          clearTimeout(timer)
-          signal.removeEventListener('abort', place.resume)
-        },
-        leave: () => {
-          const index = waiting.indexOf(place)
-          if (index >= 0) waiting.splice(index, 1)
-          wakeNext(name)
-        },
-      }
-    },
+    queue: (name) => queueAt(counterOf(name), name, wakeNext),
     wakeAll: () => {
       for (const { waiting } of counters.values()) for (const place of [...waiting]) place.resume()
     },
@@ -112,6 +88,33 @@ export function createHolds(): Holds {
       holding: counters.get(name)?.holding ?? 0,
       waiting: counters.get(name)?.waiting.length ?? 0,
     }),
+  }
+}
+
+/** A counter that has places is never forgotten. */
+function queueAt(counter: Counter, name: string, wakeNext: (name: string) => void): WaitingPlace {
+  const { waiting } = counter
+  const place = { resume: () => {} }
+  waiting.push(place)
+  return {
+    name,
+    turn: async (milliseconds, signal) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      place.resume = resolve
+      // What it waits for can have been released before it began to wait.
+      if (waiting[0] === place && counter.holding === 0) resolve()
+      if (signal.aborted) resolve()
+      const timer = setTimeout(resolve, milliseconds)
+      signal.addEventListener('abort', place.resume)
+      await promise
+      clearTimeout(timer)
+      signal.removeEventListener('abort', place.resume)
+    },
+    leave: () => {
+      const index = waiting.indexOf(place)
+      if (index >= 0) waiting.splice(index, 1)
+      wakeNext(name)
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 // What operations return of a budget: its row, and what was spent of it.
 import type { Budget as BudgetRow } from '../../../db/schema/budget-schema.ts'
-import type { RemainingAmount } from '../../spending/budgets.ts'
+import type { RemainingAmount } from '../../spending/budget-state.ts'
 import { type } from '../../values/shape.ts'
 import { budgetFields } from '../kinds/budget.ts'
 import { responseOf, showFields } from '../kinds/fields.ts'

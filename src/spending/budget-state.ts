@@ -1,0 +1,82 @@
+// The budgets in force with what was used of them, and which of them a request has.
+import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
+import { nanodollarsPerDollar } from '../limits.ts'
+import type { Amounts, Budget, KeyFacts, RequestFacts } from './budget.ts'
+import { type BudgetSums, createBudgetSums } from './sums.ts'
+
+/** A request that wants to begin. `models`: those that it names. */
+export type BudgetRequest = RequestFacts & { models: readonly string[] }
+
+export type BudgetState = {
+  budgets: readonly Budget[]
+  sums: BudgetSums
+  /** Found once for each key: a key that changes is another object. */
+  ofKeys: WeakMap<KeyFacts, readonly Budget[]>
+}
+
+/** What remains of a budget for a caller, for one measure of one window. */
+export type RemainingAmount = {
+  budget: Budget
+  counter: string
+  per: BudgetPeriod
+  unit: 'usd' | 'tokens' | 'requests'
+  limit: number
+  spent: number
+  remaining: number
+  /** Milliseconds; infinite for a whole life. */
+  resetsAt: number
+}
+
+export function createBudgetState(budgets: readonly Budget[] = [], sums = createBudgetSums([])): BudgetState {
+  return { budgets, sums, ofKeys: new WeakMap() }
+}
+
+export function budgetsOf({ budgets, ofKeys }: BudgetState, key: KeyFacts): readonly Budget[] {
+  if (budgets.length === 0) return budgets
+  const known = ofKeys.get(key) ?? budgets.filter((budget) => budget.appliesToKey(key))
+  ofKeys.set(key, known)
+  return known
+}
+
+/** A request that names no model gets one that the inference server chooses. */
+export function isAbout(budget: Budget, { policyId, models }: BudgetRequest): boolean {
+  if (!budget.appliesToPolicy(policyId)) return false
+  return budget.models === undefined || models.length === 0 || models.some(budget.models)
+}
+
+/** What is left of a counter in each window; negative where it is overspent. */
+export function leftOf({ sums }: BudgetState, budget: Budget, counter: string, now: number): Amounts[] {
+  return budget.windows.map((_, index) => {
+    const [limit, used] = [budget.limitOf(counter, index, now), sums.usedOf(budget, counter, index, now)]
+    return {
+      nanodollars: limit.nanodollars - used.nanodollars,
+      tokens: limit.tokens - used.tokens,
+      requests: limit.requests - used.requests,
+    }
+  })
+}
+
+const units: [RemainingAmount['unit'], keyof Amounts, divisor: number][] = [
+  ['usd', 'nanodollars', nanodollarsPerDollar],
+  ['tokens', 'tokens', 1],
+  ['requests', 'requests', 1],
+]
+
+/** What a counter of a budget spent, by window and measure. */
+export function amountsSpent({ sums }: BudgetState, budget: Budget, counter: string, now: number): RemainingAmount[] {
+  return budget.windows.flatMap(({ per, periodAt }, index) => {
+    const used = sums.usedOf(budget, counter, index, now)
+    const limit = budget.limitOf(counter, index, now)
+    const { end } = periodAt(now)
+    return units.flatMap(([unit, field, divisor]) =>
+      limit[field] === Infinity
+        ? []
+        : [
+            {
+              ...{ budget, counter, per, unit, limit: limit[field] / divisor, spent: used[field] / divisor },
+              ...{ remaining: Math.max(0, limit[field] - used[field]) / divisor, resetsAt: end },
+            },
+          ],
+    )
+  })
+}
