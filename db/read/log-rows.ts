@@ -62,6 +62,14 @@ const packedOf = {
   usage: packed('usage'),
 } as const satisfies Record<RowSource, SQL>
 
+/** The id of the newest row of each source; 0 without one. */
+export async function readLastRowIds(orm: Orm): Promise<Record<LogSource, number>> {
+  const [found] = await orm.all<Record<LogSource, number | null>>(sql`
+    select (select max(id) from ${exchangeAudit}) as exchanges, (select max(id) from ${adminChanges}) as changes,
+      (select max(id) from ${logRecords}) as records`)
+  return { exchanges: found?.exchanges ?? 0, changes: found?.changes ?? 0, records: found?.records ?? 0 }
+}
+
 /** Reads the rows with ids above `after` and up to `last`, at most `most`, in the order of their ids. */
 export async function readLoggedRows(
   orm: Orm,

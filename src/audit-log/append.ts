@@ -2,7 +2,7 @@
 // covered one is new: no row can be missed, whichever node wrote it, with whichever program, and whenever it was killed.
 
 import type { Orm } from '../../db/file/open.ts'
-import { type LoggedRow, readLoggedRows } from '../../db/read/log-rows.ts'
+import { type LoggedRow, readLastRowIds, readLoggedRows } from '../../db/read/log-rows.ts'
 import { nextSlice } from '../../db/read/pace.ts'
 import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
 import { appendLog, isOvertaken, type LogEntry, type LogHead, readLogHead } from '../../db/tables/audit-log.ts'
@@ -17,14 +17,15 @@ export type AppendContext = { orm: Orm; writer: Pick<Writer, 'write'>; mode: Aud
 const rowsAtOnce = 400
 
 /**
- * Appends leaves for all rows that have none. Stops early if another node does the same at the moment.
+ * Appends leaves for all rows that have none when it begins; those that come meanwhile wait for the next call. Stops early if another node does the same at the moment.
  * @returns the number of leaves
  */
 export async function appendRows({ orm, writer, mode }: AppendContext): Promise<number> {
   let head = await readLogHead(orm)
+  const last = await readLastRowIds(orm)
   for (;;) {
     await nextSlice()
-    const { entries, positions } = await plan(orm, mode, head)
+    const { entries, positions } = await plan(orm, mode, head, last)
     if (entries.length === 0) return head.size
     const nodes = await nodesFor(orm, head.size, entries.map(leafHash))
     try {
@@ -38,12 +39,16 @@ export async function appendRows({ orm, writer, mode }: AppendContext): Promise<
 }
 
 /** Rows that have no leaf yet, of each table that the log covers. */
-async function plan(orm: Orm, mode: AuditLogMode, { size, positions }: LogHead) {
+async function plan(orm: Orm, mode: AuditLogMode, { size, positions }: LogHead, until: LogHead['positions']) {
   const entries: LogEntry[] = []
   const covered: Partial<Record<LogSource, number>> = {}
   for (const source of logSources) {
     if (!isCovered(source, mode)) continue
-    const rows: LoggedRow[] = await readLoggedRows(orm, source, { after: positions[source], most: rowsAtOnce })
+    const rows: LoggedRow[] = await readLoggedRows(orm, source, {
+      after: positions[source],
+      last: until[source],
+      most: rowsAtOnce,
+    })
     const last = rows.at(-1)
     if (last === undefined) continue
     entries.push(...entriesOf(source, rows, size + entries.length))

@@ -144,6 +144,18 @@ describe('leaves', () => {
     expect((await allEntries()).filter(({ salt }) => salt === null).length).toBe(1)
   })
 
+  test('are signed under load too: rows that keep coming wait for the next checkpoint', async () => {
+    await addExchanges(0, 10)
+    let isSigned = false
+    const signing = open()
+      .checkpoint()
+      .finally(() => {
+        isSigned = true
+      })
+    for (let added = 10; !isSigned; added += 20) await addExchanges(added, 20)
+    expect((await signing).size).toBeGreaterThanOrEqual(10)
+  })
+
   test('of two nodes at once are one log', async () => {
     await addExchanges(0, 900)
     const [one, other] = await Promise.all([open().checkpoint(), open().checkpoint()])
