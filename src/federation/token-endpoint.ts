@@ -120,7 +120,10 @@ async function readRequest(
   const body = await readBody(request, exchangeBodyBytesLimit)
   const sent = isForm ? readFormFields(body) : await readJsonFields(body)
   if (isRefusal(sent)) return { grant: jwtBearer, form: sent }
-  const isJwtBearer = config.jwtBearer && sent.values.get('grant_type') === jwtBearerGrant
+  // JSON whose grant type is not text can only be meant for this grant.
+  const isOfWrongType = sent.problems.some(({ refusal }) => refusal.refused === 'field_type')
+  const named = sent.values.get('grant_type')
+  const isJwtBearer = config.jwtBearer && (named === jwtBearerGrant || (named === undefined && isOfWrongType))
   const grant = isJwtBearer ? jwtBearer : tokenExchange
   return { grant, form: isForm || isJwtBearer ? parseFields(grant, sent) : refuse('content_type') }
 }

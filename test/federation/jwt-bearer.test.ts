@@ -79,6 +79,18 @@ describe('a refusal speaks of the fields of this grant', () => {
       'policy_id_malformed',
       /^The federation_rule_id must be a UUID/,
     ],
+    [
+      'two policies',
+      async () => fieldsFor(await latchkey.sign(), { federation_policy_id: crypto.randomUUID() }),
+      'policy_ids_differ',
+      /two different policies: send federation_rule_id alone$/,
+    ],
+    [
+      'a list of grants',
+      async () => fieldsFor('x', { grant_type: [grant_type] }),
+      'field_type',
+      /left out: grant_type$/,
+    ],
     ['a number', async () => fieldsFor(1 as never), 'field_type', /must be text, or left out: assertion$/],
   ]
   for (const [name, fields, reason, says] of cases) {

@@ -78,7 +78,7 @@ const reasons = {
     ...badRequest('The jwt-bearer grant takes the JWT as assertion: leave out the fields of token exchange'),
     showsDetail: true,
   },
-  policy_ids_differ: badRequest('The federation_policy_id and the federation_rule_id differ: send one of them'),
+  policy_ids_differ: badRequest('The request names two different policies: send federation_rule_id alone'),
   grant_type: {
     step: 'form',
     status: 400,
