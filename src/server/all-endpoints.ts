@@ -9,6 +9,7 @@ import { exchangeDescription, jwksDescription } from '../federation/openapi.ts'
 import type { Endpoint, Handle, ServedRoute } from '../http/endpoint.ts'
 import { createOpenApiDocument } from '../http/openapi.ts'
 import { errorResponses, type OperationDoc } from '../http/operation-doc.ts'
+import { generationEndpoint } from '../inference/generation-endpoint.ts'
 import { inferenceDescriptions, modelDescription, modelsDescription } from '../inference/openapi.ts'
 import { createKeyEndpoints } from '../keys/endpoints.ts'
 import { metricsEndpoint } from '../monitoring/metrics-endpoint.ts'
@@ -40,6 +41,7 @@ export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     ...createAdminEndpoints(runByName),
     ...sessionEndpoints,
     metricsEndpoint,
+    generationEndpoint,
     auditLogEndpoint,
   ]
   const openapi: OperationDoc = {

@@ -162,3 +162,22 @@ describe('chat.send', () => {
     expect((failure as ForbiddenResponseError).error.code).toBe(403)
   })
 })
+
+test('getGeneration shows a request to the key that made it, and to no other', async () => {
+  const { key, server } = federation
+  const asked = await fetch(`${server.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await asked.text()
+  const id = asked.headers.get('x-request-id') ?? ''
+  const { data } = await clientWith(key.key).generations.getGeneration({ id })
+  expect(data).toMatchObject({ id, model: 'echo', tokensPrompt: 1, tokensCompletion: 1, cancelled: false })
+  const { key: other } = await federation.admin<Row & { key: string }>('keys.create', { name: 'stranger' })
+  for (const call of [
+    clientWith(other).generations.getGeneration({ id }),
+    clientWith(key.key).generations.getGeneration({ id: crypto.randomUUID() }),
+  ])
+    expect(await failureOf(call)).toMatchObject({ statusCode: 404 })
+})
