@@ -58,9 +58,10 @@ export async function createOpenApiDocument(
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas: Record<string, object> = {}
   const besideUrl = baseUrl.slice(0, baseUrl.lastIndexOf('/'))
-  for (const { method, path, openapi, isBesideBase } of endpoints) {
+  for (const { method, path, openapi, isBesideBase, isAtRoot } of endpoints) {
     const template = path.replace('+}', '}')
-    const servers = isBesideBase === true ? { servers: [{ url: besideUrl }] } : {}
+    const url = isAtRoot === true ? new URL(baseUrl).origin : isBesideBase === true ? besideUrl : undefined
+    const servers = url === undefined ? {} : { servers: [{ url }] }
     paths[template] ??= {}
     const operation = { ...operationOf(method, template, openapi), ...servers }
     paths[template][method.toLowerCase()] = hoistSchema(operation, schemas)

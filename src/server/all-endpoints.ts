@@ -5,6 +5,7 @@ import { withTypes } from '../admin/run-operation.ts'
 import { sessionEndpoints } from '../admin/sessions/endpoints.ts'
 import { auditLogEndpoint } from '../admin/transport/audit-log-endpoint.ts'
 import { createAdminEndpoints } from '../admin/transport/endpoints.ts'
+import { metadataEndpoints } from '../federation/metadata-endpoints.ts'
 import { exchangeDescription, jwksDescription } from '../federation/openapi.ts'
 import type { Endpoint, Handle, ServedRoute } from '../http/endpoint.ts'
 import { createOpenApiDocument } from '../http/openapi.ts'
@@ -43,6 +44,7 @@ export function listEndpoints(runByName: RunByName): Endpoint<Context>[] {
     metricsEndpoint,
     generationEndpoint,
     auditLogEndpoint,
+    ...metadataEndpoints,
   ]
   const openapi: OperationDoc = {
     summary: 'This document (OpenAPI 3.1)',

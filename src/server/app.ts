@@ -23,18 +23,26 @@ function besidePathOf(basePath: string): string {
   return basePath.slice(0, basePath.lastIndexOf('/'))
 }
 
+/** Returns what precedes the path of a route. */
+function placeOf({ isBesideBase, isAtRoot }: ServedRoute<Context>, basePath: string): string {
+  if (isAtRoot === true) return ''
+  return isBesideBase === true ? besidePathOf(basePath) : basePath
+}
+
 /**
  * Creates routers. `below` finds only routes under the base path; `anywhere` also finds those next to it, such as
- * `/readyz`.
+ * `/readyz`, and at the root.
  */
 function createRoutes(basePath: string, routes: readonly ServedRoute<Context>[]) {
-  const besidePath = besidePathOf(basePath)
-  const [inside, outside] = [false, true].map((isBeside) =>
-    routes.filter(({ isBesideBase = false }) => isBesideBase === isBeside),
-  )
-  const below = createRouter(basePath, inside ?? [])
-  const beside = createRouter(besidePath, outside ?? [])
-  const anywhere: typeof below = (method, path) => below(method, path) ?? beside(method, path)
+  const places = Map.groupBy(routes, (route) => placeOf(route, basePath))
+  const below = createRouter(basePath, places.get(basePath) ?? [])
+  places.delete(basePath)
+  const elsewhere = [...places].map(([path, some]) => createRouter(path, some))
+  const anywhere: typeof below = (method, path) => {
+    let match = below(method, path)
+    for (const find of elsewhere) match ??= find(method, path)
+    return match
+  }
   return { below, anywhere }
 }
 
@@ -92,8 +100,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
         throw notFound(nearest ?? findSimilarPath(path, basePath, servedPaths), basePath)
       }
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
-      // Health and the files of the page come without a refresh.
-      const refreshing = match.found.isBesideBase === true ? undefined : context.follow.fresh()
+      // Health, metadata and the files of the page come without a refresh.
+      const refreshing = placeOf(match.found, basePath) === basePath ? context.follow.fresh() : undefined
       if (refreshing !== undefined) await refreshing
       response = await match.found.handle(request, own, info)
     } catch (error) {
@@ -120,8 +128,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     if (revision !== undefined && isManagementKey(keyId, context))
       response.headers.set('x-latchkey-revision', String(revision))
     if (isRecording(context)) {
-      const before = endpoint?.isBesideBase === true ? besidePathOf(basePath) : basePath
-      const template = endpoint === undefined ? null : before + endpoint.path
+      const template = endpoint === undefined ? null : placeOf(endpoint, basePath) + endpoint.path
       recordRequest(request, response, { ...info, traceId, template, startedAt }, context)
     }
     return response

@@ -73,6 +73,7 @@ test('answers that carry a credential or administration are those that the harne
   expect(new Set(open)).toEqual(
     new Set([
       ...['/oauth/jwks', '/openapi.json', '/models', '/models/{model}', '/livez', '/readyz'],
+      ...['/.well-known/oauth-authorization-server/{base}', '/.well-known/oauth-protected-resource/{base}'],
       ...Object.values(inferencePaths).map(({ endpoint }) => endpoint),
     ]),
   )

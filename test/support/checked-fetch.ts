@@ -33,8 +33,9 @@ async function checkAnswer(method: string, response: Response): Promise<void> {
   check(method, path, response.status, isJson ? await response.clone().json() : undefined)
 }
 
-/** Relative to the base path; `../readyz` is next to it. */
+/** Relative to the base path; `../readyz` is next to it. So are well-known paths, which end in the base path. */
 function pathIn({ pathname }: URL): string {
+  if (pathname.startsWith('/.well-known/')) return `..${pathname}`
   const isBelow = /\/v1(\/|$)/.test(pathname)
   return isBelow ? pathname.replace(/^.*?\/v1(?=\/)/, '') : `..${pathname.slice(pathname.lastIndexOf('/'))}`
 }

@@ -88,7 +88,7 @@ export function createAnswerCheck(document: OpenApiDocument): AnswerCheck {
     .toSorted(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
     .map(([path, operations]) => ({
       is: new RegExp(
-        `^${isBeside(operations) ? '\\.\\.' : ''}${path.replace(/\{(model|file)\}/, '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`,
+        `^${isBeside(operations) ? '\\.\\.' : ''}${path.replace(/\{(model|file|base)\}/, '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`,
       ),
       operations,
     }))
