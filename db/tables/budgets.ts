@@ -39,18 +39,18 @@ export type HoursSlice = { totals: HourTotals[]; usageId: number }
 const hoursAtOnce = 2_000
 
 /** Reads the totals since an hour in their order, many at a time. The last slice has fewer than the others, and can be empty. */
-export async function* readHours(orm: Orm, since: number): AsyncGenerator<HoursSlice> {
+export async function* readHours(orm: Orm, since: number, most = hoursAtOnce): AsyncGenerator<HoursSlice> {
   let after: SQL = sql`hour >= ${since}`
   for (;;) {
     await nextSlice()
     const [slice] = await orm.all<{ totals: string; usageId: number | null }>(sql`
       select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, total_tokens,
         cost_nanodollars)) as totals, (select max(id) from usage) as "usageId"
-      from (select * from usage_hours where ${after} order by hour, key_id, policy_id, attribution, model limit ${hoursAtOnce})`)
+      from (select * from usage_hours where ${after} order by hour, key_id, policy_id, attribution, model limit ${most})`)
     const totals = JSON.parse(slice?.totals ?? '[]') as HourTotals[]
     yield { totals, usageId: slice?.usageId ?? 0 }
     const last = totals.at(-1)
-    if (last === undefined || totals.length < hoursAtOnce) return
+    if (last === undefined || totals.length < most) return
     const names = sql.join(
       last.slice(0, 5).map((value) => sql`${value}`),
       sql`, `,

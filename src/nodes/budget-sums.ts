@@ -13,6 +13,8 @@ type BuilderParts = {
   registry: Registry
   budgets: Budgets
   now: () => number
+  /** Totals read at a time. */
+  hoursAtOnce?: number
 }
 
 /** The budgets of an installation that are in force. */
@@ -66,7 +68,7 @@ type BuiltSums = { sums: BudgetSums; keys: FindKey; usageId: number }
  * nothing has to follow.
  */
 async function build(
-  { orm, registry, budgets, now }: BuilderParts,
+  { orm, registry, budgets, now, hoursAtOnce }: BuilderParts,
   hold: HoldLedger | undefined,
 ): Promise<BuiltSums | undefined> {
   const compiled = compileAll(registry)
@@ -77,7 +79,7 @@ async function build(
   }
   const keys = createKeyFinder(registry, compiled)
   const slices: { last: HourTotals | undefined; usageId: number }[] = []
-  for await (const { totals, usageId } of readHours(orm, hourOf(earliestOf(compiled, now())))) {
+  for await (const { totals, usageId } of readHours(orm, hourOf(earliestOf(compiled, now())), hoursAtOnce)) {
     for (const total of totals) await addTotals(sums, keys, total)
     slices.push({ last: totals.at(-1), usageId })
   }

@@ -60,11 +60,14 @@ async function waitInTurn(
 
 function partsOf(state: BudgetState, key: KeyFacts, { asking, estimate, now }: WaitingRequest): HeldPart[] {
   const parts: HeldPart[] = []
+  const estimates: Partial<Record<'expected' | 'worst', Amounts>> = {}
   for (const budget of budgetsOf(state, key)) {
     const { mode, hold, id } = budget.row
     if (mode !== 'block' || hold === 'off' || !isAbout(budget, asking)) continue
     const counter = budget.counterOf(key, asking)
-    parts.push({ name: `${id} ${counter}`, own: estimate(hold), left: leftOf(state, budget, counter, now()) })
+    const own = estimates[hold] ?? estimate(hold)
+    estimates[hold] = own
+    parts.push({ name: `${id} ${counter}`, own, left: leftOf(state, budget, counter, now()) })
   }
   return parts
 }
