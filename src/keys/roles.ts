@@ -166,7 +166,10 @@ export function roleOfNew({ kind, role }: { kind?: KeyKind; role?: Role }): { ki
   const resolved = role ?? (kind === 'management' ? 'admin' : 'viewer')
   const fitting = kindOfRole(resolved)
   if (kind !== undefined && kind !== fitting)
-    throw new Fault('invalid', `A key with the role ${resolved} has the kind ${fitting}: remove kind, or use that one`)
+    throw new Fault(
+      'invalid',
+      `The role ${resolved} does not fit the kind ${kind}: leave the kind out, or use ${fitting}`,
+    )
   return { kind: fitting, role: resolved }
 }
 

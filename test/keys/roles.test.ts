@@ -208,7 +208,7 @@ describe('kind and role of a new key', () => {
     { kind: 'management', role: 'viewer' },
     { kind: 'management_read_only', role: 'admin' },
   ] as const)('%p contradicts itself', (input) => {
-    expect(() => roleOfNew(input)).toThrow('A key with the role')
+    expect(() => roleOfNew(input)).toThrow('does not fit the kind')
   })
 })
 

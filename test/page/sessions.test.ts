@@ -130,7 +130,7 @@ describe('a sign-in', () => {
       texts.add(`${response.status} ${await response.text()} ${response.headers.get('set-cookie')}`)
     }
     expect([...texts]).toEqual([
-      '401 {"error":{"code":401,"message":"This does not sign in: use a management key that is in use, or a new link"}} null',
+      '401 {"error":{"code":401,"message":"This does not sign in: use a management key that is in use, or a new link","metadata":{"error_type":"authentication"}}} null',
     ])
   })
 
