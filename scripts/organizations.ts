@@ -9,10 +9,11 @@ import { table } from './shared/table.ts'
 
 type Organization = OperationResponse<'organizations.create'>
 
-const show = ({ id, name, plan, workload_identity, record_claims, time_zone, budget_headers }: Organization) =>
+const show = ({ id, name, plan, workload_identity, record_claims, ...row }: Organization) =>
   record({
     ...{ id, name, plan, 'workload identity': workload_identity ? 'yes' : 'no', 'recorded claims': record_claims },
-    ...{ 'time zone': time_zone ?? 'UTC', 'budget headers': budget_headers ? 'on' : 'off' },
+    ...{ 'time zone': row.time_zone ?? 'UTC', 'budget headers': row.budget_headers ? 'on' : 'off' },
+    'upstream headers': row.upstream_headers ? 'on' : 'off',
   })
 
 const recordClaims = () =>
@@ -71,13 +72,16 @@ export function organizationsCommand(): Command {
         .option('--time-zone <zone>', 'where days, weeks and months of budgets begin, such as Europe/Berlin')
         .option('--no-time-zone', 'begin them in UTC')
         .option('--budget-headers', 'add what remains of budgets to responses as headers')
-        .option('--no-budget-headers', 'leave these headers out'),
+        .option('--no-budget-headers', 'leave these headers out')
+        .option('--upstream-headers', 'add the upstream and the number of the attempt to responses as headers')
+        .option('--no-upstream-headers', 'leave these headers out'),
       'organizations.update',
       ({ words, options }) => ({
         organization: words[0],
         record_claims: options.recordClaims,
         time_zone: removable(options.timeZone),
         budget_headers: options.budgetHeaders,
+        upstream_headers: options.upstreamHeaders,
       }),
       show,
     ),

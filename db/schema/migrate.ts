@@ -34,6 +34,7 @@ import budgets from './migrations/0030_budgets.sql' with { type: 'text' }
 import units from './migrations/0031_units.sql' with { type: 'text' }
 import roles from './migrations/0032_roles.sql' with { type: 'text' }
 import budgetHolds from './migrations/0033_budget_holds.sql' with { type: 'text' }
+import callersSeeUpstreams from './migrations/0034_callers_see_upstreams.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -71,6 +72,7 @@ export const migrations: Migration[] = [
   { version: 31, name: 'units', statements: statementsOf(units) },
   { version: 32, name: 'roles', statements: statementsOf(roles) },
   { version: 33, name: 'budget_holds', statements: statementsOf(budgetHolds) },
+  { version: 34, name: 'callers_see_upstreams', statements: statementsOf(callersSeeUpstreams) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -20,6 +20,7 @@ export const organizations = sqliteTable('organizations', {
   recordClaims: text('record_claims', { enum: claimRecordings }).notNull(),
   timeZone: text('time_zone'),
   budgetHeaders: flag('budget_headers').notNull(),
+  upstreamHeaders: flag('upstream_headers').notNull(),
 })
 
 export const workspaces = sqliteTable('workspaces', {

@@ -47,6 +47,7 @@ const updateInput = type({
   'record_claims?': recordingShape,
   'time_zone?': zoneShape.or('null'),
   'budget_headers?': 'boolean',
+  'upstream_headers?': 'boolean',
 })
 const planInput = type({ '+': 'reject', organization: referenceShape, plan: planShape })
 const nothingInput = type({ '+': 'reject' })
@@ -86,11 +87,13 @@ function changePlan(context: ChangeContext, { organization, plan }: typeof planI
 
 function changeSettings(context: ChangeContext, input: typeof updateInput.infer) {
   checkChanges(input, ['organization'])
-  const { organization, record_claims: recordClaims, time_zone: timeZone, budget_headers: budgetHeaders } = input
+  const { organization, record_claims: recordClaims, time_zone: timeZone } = input
+  const { budget_headers: budgetHeaders, upstream_headers: upstreamHeaders } = input
   return change(context, organization, {
     ...(recordClaims === undefined ? {} : { recordClaims }),
     ...(timeZone === undefined ? {} : { timeZone }),
     ...(budgetHeaders === undefined ? {} : { budgetHeaders }),
+    ...(upstreamHeaders === undefined ? {} : { upstreamHeaders }),
   })
 }
 
@@ -170,7 +173,7 @@ function draftOrganization(
   fields: Pick<Organization, 'plan' | 'recordClaims'>,
   now: number,
 ): { organization: Organization; workspace: Workspace } {
-  const rest = { timeZone: null, budgetHeaders: false, createdAt: now, updatedAt: now }
+  const rest = { timeZone: null, budgetHeaders: false, upstreamHeaders: false, createdAt: now, updatedAt: now }
   const organization = { id: crypto.randomUUID(), name, ...fields, ...rest }
   return { organization, workspace: draftWorkspace(organization.id, 'default', now) }
 }
@@ -188,6 +191,7 @@ function showOrganization(row: Readonly<Organization>) {
     record_claims: row.recordClaims,
     time_zone: row.timeZone,
     budget_headers: row.budgetHeaders,
+    upstream_headers: row.upstreamHeaders,
     created_at: timeOf(row.createdAt),
     updated_at: timeOf(row.updatedAt),
   }

@@ -11,14 +11,15 @@ import { inferencePaths, type Target } from '../values/inference-paths.ts'
 import { askedOf, holdBudgets } from './budget-hold.ts'
 import { type Call, completeCall, readSentBody } from './call.ts'
 import { type FallbackContext, forwardToBest } from './fallback.ts'
-import { type LedgerContext, openLedgerEntry } from './ledger.ts'
+import { type LedgerContext, type LedgerEntry, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
 import { respond, settleFailure } from './settlement.ts'
 import { rejectBackground, rejectSharedState } from './shared-state.ts'
 import { findStoredResponse, type StoredResponseContext } from './stored-responses.ts'
 import type { UpstreamResponse } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
-import { route, type UpstreamRegistry } from './upstream/targets.ts'
+import { preferUpstreams, readPreferences } from './upstream/preferences.ts'
+import { type AttemptGroup, route, type UpstreamRegistry } from './upstream/targets.ts'
 
 /** What an inference request needs. */
 export type InferenceContext = BearerContext &
@@ -57,16 +58,19 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   if (stored === undefined) checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)
   const within = { workspaceId: principal.key.workspaceId, responseId: stored?.id }
-  const call = await completeCall(to, sent, within, context)
+  const completed = await completeCall(to, sent, within, context)
+  const preferences = readPreferences(completed.fields.provider, context.registry)
+  const call = preferences === undefined ? completed : withProvider(completed, preferences.rest)
   await checkNamedModels(principal, call)
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
   checkBudgets(principal, attribution, call, context)
-  const groups =
+  const all: AttemptGroup[] =
     stored === undefined
       ? route(context.registry, call.models, principal.key.id)
       : [{ model: undefined, upstreams: [stored.upstream] }]
+  const groups = preferences === undefined ? all : preferUpstreams(all, preferences)
   const recheck = () => checkBudgets(refresh(caller, context), attribution, call, context)
   const restoreIdleLimit = info.peer.liftIdleLimit()
   const held = { call, attribution, signal: request.signal, recheck }
@@ -82,7 +86,8 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
     return settleFailure(error, pending)
   }
   try {
-    return await respond(forwarded, pending)
+    const more = { ...moreHeaders, ...headersOfAttempt(entry, context) }
+    return await respond(forwarded, { ...pending, moreHeaders: more })
   } catch (error) {
     // Otherwise the end of the response releases it.
     release()
@@ -97,6 +102,22 @@ async function orRestore<Result>(waiting: Promise<Result>, restore: () => void):
   } catch (error) {
     restore()
     throw error
+  }
+}
+
+function withProvider(call: Call, provider: unknown): Call {
+  return { ...call, fields: { ...call.fields, provider } }
+}
+
+/** Which upstream responded, where the organization wants its callers to know. */
+function headersOfAttempt(
+  { principal, attempt, attempts }: LedgerEntry,
+  { registry }: InferenceContext,
+): Record<string, string> {
+  if (registry.organizations.get(principal.key.organizationId)?.upstreamHeaders !== true) return {}
+  return {
+    'x-latchkey-upstream': (attempt?.upstream.name ?? '').toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
+    'x-latchkey-attempt': String(attempts),
   }
 }
 

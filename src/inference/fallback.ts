@@ -55,6 +55,7 @@ export async function forwardToBest(
       const { attempt } = taken
       const isSameModel = attempt.model === entry.attempt?.model
       entry.attempt = attempt
+      entry.attempts += 1
       if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
       if (body?.bytes !== undefined) await giveWayAfter(body.bytes)
       const outcome = await ask(request, body, entry, attempt, context)

@@ -44,6 +44,8 @@ export type LedgerEntry = {
   readonly startedAt: number
   /** The attempt in progress; at the end, the one whose response the caller got. */
   attempt: Attempt | undefined
+  /** How many there were. */
+  attempts: number
   /** Its place at the upstream, which is given back before the row is written. */
   place: Place | undefined
   firstByteAt: number | undefined
@@ -60,7 +62,7 @@ export function openLedgerEntry(
   release: () => void,
 ): LedgerEntry {
   const startedAt = context.now()
-  const open = { attempt: undefined, place: undefined, firstByteAt: undefined }
+  const open = { attempt: undefined, attempts: 0, place: undefined, firstByteAt: undefined }
   return { context, requestId, principal, call, attribution, startedAt, ...open, release }
 }
 

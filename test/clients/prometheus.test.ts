@@ -168,6 +168,10 @@ const ruleTests = [
   ]),
   ruleTest('LatchkeyCredentialsRefused', [['latchkey_refusals_total', 'reason="key_unknown"', '0+60x60', '0+1x60']]),
   ruleTest('LatchkeyDoctorFindings', [['latchkey_doctor_findings', 'level="error"', steady(1), steady(0)]]),
+  ruleTest('LatchkeyQueueLong', [
+    ['latchkey_queue_length', 'upstream="gpu"', steady(9), steady(8)],
+    ['latchkey_upstream_running', 'upstream="gpu"', steady(2), steady(2)],
+  ]),
   ruleTest('LatchkeyUpstreamDown', [['latchkey_upstream_up', 'upstream="gpu"', steady(0), steady(1)]]),
   ruleTest('LatchkeyNodesLost', [['latchkey_live_nodes', '', '3+0x25 2+0x40', steady(3)]]),
   {

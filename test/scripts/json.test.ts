@@ -107,6 +107,7 @@ describe('what is created is printed whole:', () => {
         record_claims: 'selected',
         time_zone: null,
         budget_headers: false,
+        upstream_headers: false,
       },
       workspace: {
         id,
@@ -378,6 +379,7 @@ test('a parent in another organization is named within it', async () => {
     record_claims: 'selected',
     time_zone: null,
     budget_headers: false,
+    upstream_headers: false,
   })
   expect(await json('organizations', 'plan', String(research.id), 'free')).toMatchObject({
     plan: 'free',

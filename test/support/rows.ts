@@ -71,6 +71,7 @@ export function organizationRows(name: string): OrganizationRows {
     recordClaims: 'selected',
     timeZone: null,
     budgetHeaders: false,
+    upstreamHeaders: false,
   }
   const within = { organizationId: name }
   const workspace: Workspace = { id: `${name}-workspace`, ...within, name: 'default', createdAt: 1 }
