@@ -12,6 +12,7 @@ import { removable } from './shared/option-values.ts'
 import { managedBy, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
+import { restsText, runningText, topCommand } from './upstreams-top.ts'
 
 type Upstream = OperationResponse<'upstreams.show'>
 
@@ -22,6 +23,7 @@ const show = (row: Upstream) =>
       ca_pem: row.ca_pem === null ? 'none' : 'set',
       forward_headers: row.forward_headers.join(' ') || 'none',
       return_headers: row.return_headers.join(' ') || 'none',
+      rests: restsText(row.rests) || null,
     }),
     ...managedBy(row),
   })
@@ -47,6 +49,7 @@ export function upstreamsCommand(): Command {
       { isCommon: true },
     ),
     checkCommand(),
+    topCommand(),
   ])
 }
 
@@ -74,6 +77,9 @@ function listCommand(): Command {
           ['PRIORITY', (row) => row.priority],
           ['BASE URL', (row) => row.base_url],
           ['MODELS', (row) => row.models.join(' ')],
+          ['RUNNING', runningText],
+          ['WAITING', (row) => row.waiting],
+          ['RESTS', (row) => restsText(row.rests)],
           [
             'CREDENTIAL',
             (row) => (row.credential_exchange !== null ? 'exchange' : row.has_credential ? 'set' : 'none'),

@@ -87,6 +87,15 @@ export const sections: Record<string, Panel[]> = {
       ...panel('Upstreams that respond', 8, 'short', each('latchkey_upstream_up'), '{{upstream}}'),
       limits: { min: 0, max: 1 },
     },
+    panel('Requests that run and wait', 8, 'short', [
+      { expr: each('latchkey_upstream_running'), legend: 'run: {{upstream}}' },
+      { expr: each('latchkey_queue_length'), legend: 'wait: {{upstream}}' },
+    ]),
+    panel('Wait for a place', 8, 's', quantiles('le, class', each('latchkey_queue_wait_seconds_bucket'), ' {{class}}')),
+    {
+      ...panel('Upstreams that rest', 8, 'short', each('latchkey_upstream_resting'), '{{upstream}}'),
+      limits: { min: 0, max: 1 },
+    },
     panel('Failovers by upstream', 8, 'reqps', rate(each('latchkey_upstream_failovers_total')), '{{upstream}}'),
     panel('Requests refused and failed', 8, 'reqps', [
       { expr: rateBy('reason', each('latchkey_refusals_total')), legend: 'refused: {{reason}}' },

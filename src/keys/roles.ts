@@ -87,6 +87,7 @@ export const weakestRoles = {
   'system.show': 'viewer',
   'upstreams.list': 'viewer',
   'upstreams.show': 'viewer',
+  'upstreams.top': 'viewer',
   // It sends the credential of the upstream.
   'upstreams.check': 'operator',
   'upstreams.add': null,

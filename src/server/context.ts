@@ -198,8 +198,8 @@ export async function openServing(
   const page = admin.config.adminPage ? createAdminPage(admin, pageUrl) : undefined
   const { backup, retention, signingKeyDays } = admin.config
   const observed = {
-    ...createQueueing(admin),
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
+    ...createQueueing(admin),
     findingCounts: createFindingCounts(),
     backupEveryMilliseconds: backup?.everyMilliseconds,
     folders: {

@@ -11,7 +11,7 @@ const runningMax = 16
 const warmUpMilliseconds = 1_000
 /** More would take long and find the same. */
 const roundsMax = 3
-/** Of the largest load. The runtime sends no more than 256 at once, unless it is told to. */
+/** Of the largest load. The runtime sends 256 at once by default. */
 const clientsMax = 501
 
 /** A caller: so many requests at a time, each after the one before. */

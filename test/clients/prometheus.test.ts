@@ -172,6 +172,7 @@ const ruleTests = [
     ['latchkey_queue_length', 'upstream="gpu"', steady(9), steady(8)],
     ['latchkey_upstream_running', 'upstream="gpu"', steady(2), steady(2)],
   ]),
+  ruleTest('LatchkeyUpstreamResting', [['latchkey_upstream_resting', 'upstream="gpu"', steady(1), steady(0)]]),
   ruleTest('LatchkeyUpstreamDown', [['latchkey_upstream_up', 'upstream="gpu"', steady(0), steady(1)]]),
   ruleTest('LatchkeyNodesLost', [['latchkey_live_nodes', '', '3+0x25 2+0x40', steady(3)]]),
   {
@@ -283,7 +284,8 @@ describe('Prometheus', () => {
 
   const ofNodes = ['Looks at the database server', 'Admin changes that a node has not seen', 'Live nodes']
   const ofFiles = ['Write-ahead log', 'Age of the newest backup', 'Scheduled time between backups']
-  const ofOtherKind = [...(isServerKind ? ofFiles : ofNodes), 'Time until the certificate expires']
+  // No request waits for a place here.
+  const ofOtherKind = ['Wait for a place', ...(isServerKind ? ofFiles : ofNodes), 'Time until the certificate expires']
 
   test.skipIf(!hasPrometheus)(
     `has data for every panel but those of the other kind of database and of TLS ${needs}`,

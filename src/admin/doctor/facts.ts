@@ -9,6 +9,7 @@ import { listNodes } from '../../../db/tables/nodes.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
+import type { Rest } from '../../inference/queue/circuit.ts'
 import { readSpace } from '../../runtime/disk-space.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { Needs } from '../operation/context.ts'
@@ -106,14 +107,23 @@ function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): Is
   return keysExpireAt === null ? undefined : { isBundle, at: keysExpireAt }
 }
 
-export type UpstreamContext = Needs<'registry' | 'reachability'>
+export type UpstreamContext = Needs<'registry' | 'reachability' | 'circuits' | 'monotonic'>
 
-export function readUpstreamFacts({ registry, reachability }: UpstreamContext): Promise<UpstreamFacts[]> {
+export function readUpstreamFacts(context: UpstreamContext): Promise<UpstreamFacts[]> {
+  const { registry, reachability, circuits, monotonic } = context
+  const at = monotonic()
   return mapInSlices(registry.upstreamsInOrder, (upstream) => ({
     name: upstream.name,
     ca: validityIn(upstream.caPem),
     isFailing: reachability?.of(upstream) === false,
+    restsFor: restOf(circuits?.list(upstream, at), at),
   }))
+}
+
+/** Milliseconds since the whole upstream rests. */
+function restOf(rests: readonly Rest[] = [], at: number): number | undefined {
+  const whole = rests.find(({ model }) => model === undefined)
+  return whole && at - whole.since
 }
 
 /** Certificates were checked when they were saved. */

@@ -133,20 +133,24 @@ export type UpstreamFacts = {
   ca: Validity | undefined
   /** Whether the last request to it got no usable response. */
   isFailing: boolean
+  /** Milliseconds since requests avoid it after failures. */
+  restsFor: number | undefined
 }
 
-export function judgeUpstream({ name, ca, isFailing }: UpstreamFacts, now: number): Finding[] {
+export function judgeUpstream({ name, ca, isFailing, restsFor }: UpstreamFacts, now: number): Finding[] {
   const which = `the upstream ${JSON.stringify(name)}`
   const expiry = ca && judgeExpiry(ca, now)
+  const action = `latchkey upstreams check ${shellWord(name)}`
+  const failing: FindingInput = {
+    ...{ level: 'warning', code: 'upstream_failing', action },
+    message: `The last request to ${which} got no response, or one with a status of 500 or more`,
+  }
+  const resting = (milliseconds: number): FindingInput => ({
+    ...{ level: 'warning', code: 'upstream_resting', action },
+    message: `Requests avoid ${which}, which has failed for ${durationText(milliseconds / 1_000)}`,
+  })
   const found: (FindingInput | undefined)[] = [
-    isFailing
-      ? {
-          level: 'warning',
-          code: 'upstream_failing',
-          message: `The last request to ${which} got no response, or one with a status of 500 or more`,
-          action: `latchkey upstreams check ${shellWord(name)}`,
-        }
-      : undefined,
+    restsFor !== undefined ? resting(restsFor) : isFailing ? failing : undefined,
     expiry && {
       level: expiry.level,
       code: 'upstream_ca_expires',

@@ -46,3 +46,7 @@ export const exchangeShape = type({
 export function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '')
 }
+
+const time = type('string').configure({ format: 'date-time' })
+/** `model` is null where the whole upstream rests. */
+export const restShape = type({ model: 'string | null', since: time, until: time })

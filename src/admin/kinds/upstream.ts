@@ -17,7 +17,14 @@ import { runningRequestsShape, weightShape } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { modelPatternsShape, nameShape } from '../../values/shapes.ts'
 import { type Fields, type StoredForm, storedTime } from './fields.ts'
-import { credentialShape, exchangeShape, headersShape, upstreamUrlShape, withoutSlash } from './upstream-shapes.ts'
+import {
+  credentialShape,
+  exchangeShape,
+  headersShape,
+  restShape,
+  upstreamUrlShape,
+  withoutSlash,
+} from './upstream-shapes.ts'
 
 const text = 'string | null'
 const time = type('string').configure({ format: 'date-time' })
@@ -176,6 +183,9 @@ export const upstreamFields = {
       no: 'return only the response headers that clients use',
     },
   },
+  running: { shown: 'number.integer | null', line: 'running?' },
+  waiting: { shown: 'number.integer | null', line: 'waiting?' },
+  rests: { shown: restShape.array(), line: 'resting?' },
   managed_by: { column: 'managedBy', shown: text },
   created_at: { column: 'createdAt', stored: storedTime, shown: time.or('null') },
   updated_at: { column: 'updatedAt', stored: storedTime, shown: time.or('null') },

@@ -15,7 +15,10 @@ import { Fault } from '../../fault.ts'
 import type { ClockDifferences } from '../../federation/issuer/clock-difference.ts'
 import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
+import type { Circuits } from '../../inference/queue/circuit.ts'
+import type { Dispatch } from '../../inference/queue/dispatch.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
+import type { Upstream } from '../../inference/upstream/targets.ts'
 import type { Spending } from '../../keys/spending.ts'
 import type { Readiness } from '../../monitoring/readiness.ts'
 import type { Follow } from '../../nodes/follow.ts'
@@ -70,6 +73,8 @@ export type AdminContext = {
   signingKeys?: SigningKeys
   readiness?: Readiness
   reachability?: Reachability
+  dispatch?: Pick<Dispatch, 'at' | 'keys' | 'tokensPerSecond'>
+  circuits?: Pick<Circuits<Upstream>, 'list'>
   clockDifferences?: ClockDifferences
   /** Only in a process that serves the admin page. */
   page?: Page | undefined

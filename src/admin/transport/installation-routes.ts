@@ -5,6 +5,7 @@ import { listOf } from '../operation/responses.ts'
 import { signingKeyResponse } from '../signing-keys.ts'
 import { systemResponse } from '../system.ts'
 import { priceListResponse } from '../upstreams/prices.ts'
+import { queueResponse } from '../upstreams/queue-state.ts'
 import { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
 import type { AdminRoute } from './admin-route.ts'
 
@@ -43,6 +44,13 @@ const ofInstallation: AdminRoute[] = [
     summary: 'Request the list of models from an upstream, as inference would',
     answer: listOf(upstreamCheckResponse),
     isBare: true,
+  },
+  {
+    method: 'GET',
+    path: `${installation}/queue`,
+    operation: 'upstreams.top',
+    summary: 'Show what runs, waits and rests at the upstreams at this moment, and the keys whose requests these are',
+    data: queueResponse,
   },
   {
     method: 'GET',

@@ -16,24 +16,26 @@ import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation/operation.ts'
 import { checkChanges, notFound } from '../operation/references.ts'
+import { queueStateOf, showQueue } from './queue-state.ts'
 import { checkUpstream } from './upstream-check.ts'
 import { addInput, checkInput, exchangeColumn, oneInput, updateInput } from './upstream-input.ts'
 import type { upstreamResponse } from './upstream-response.ts'
 
 export const upstreamOperations = {
   'upstreams.add': operation(addInput, addUpstream, { mutates: true }),
-  'upstreams.list': operation(type({ '+': 'reject' }), async (context: Needs<'inEffect' | 'registry'>) => ({
+  'upstreams.list': operation(type({ '+': 'reject' }), async (context: ShowContext & Needs<'registry'>) => ({
     data: context.registry.upstreamsInOrder.map((row) => showUpstream(context, row)),
   })),
-  'upstreams.show': operation(oneInput, async (context: Needs<'inEffect' | 'registry'>, { upstream }) =>
+  'upstreams.show': operation(oneInput, async (context: ShowContext & Needs<'registry'>, { upstream }) =>
     showUpstream(context, findAny(context, upstream)),
   ),
   'upstreams.update': operation(updateInput, changeUpstream, { mutates: true }),
   'upstreams.remove': operation(oneInput, removeUpstream, { mutates: true }),
   'upstreams.check': operation(checkInput, checkUpstreams),
+  'upstreams.top': operation(type({ '+': 'reject' }), showQueue),
 }
 
-async function changeUpstream(context: ChangeContext & Needs<'config' | 'inEffect'>, input: typeof updateInput.infer) {
+async function changeUpstream(context: ChangeContext & ShowContext & Needs<'config'>, input: typeof updateInput.infer) {
   checkChanges(input, ['upstream'])
   const upstream = find(context, input.upstream)
   if (input.name !== undefined) checkName(context, input.name, upstream.id)
@@ -64,7 +66,7 @@ async function checkUpstreams(
   return { data: await Promise.all(checked.map((each) => checkUpstream(context, each))) }
 }
 
-async function addUpstream(context: ChangeContext & Needs<'config' | 'inEffect'>, input: typeof addInput.infer) {
+async function addUpstream(context: ChangeContext & ShowContext & Needs<'config'>, input: typeof addInput.infer) {
   checkName(context, input.name)
   if (typeof input.ca_pem === 'string') checkCertificates(input.ca_pem)
   const draft = draftUpstream(input, context.now())
@@ -123,12 +125,15 @@ function checkName({ registry }: Needs<'registry'>, name: string, exceptId?: str
     throw new Fault('conflict', `An upstream named ${JSON.stringify(name)} already exists; choose another name`)
 }
 
-function showUpstream({ inEffect }: Needs<'inEffect'>, row: Upstream): typeof upstreamResponse.infer {
+type ShowContext = Needs<'inEffect' | 'dispatch' | 'circuits' | 'now' | 'monotonic'>
+
+function showUpstream(context: ShowContext, row: Upstream): typeof upstreamResponse.infer {
   const isConfigured = row.id === configuredUpstreamName
   const derived = {
     has_credential: isConfigured
-      ? inEffect.read().upstreamApiKey !== undefined
+      ? context.inEffect.read().upstreamApiKey !== undefined
       : row.credentialEncrypted !== null || row.credentialExchange !== null,
+    ...queueStateOf(context, row),
     ...(isConfigured ? { created_at: null, updated_at: null } : {}),
   }
   return showFields(upstreamFields, row, derived) as typeof upstreamResponse.infer

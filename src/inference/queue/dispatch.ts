@@ -5,6 +5,7 @@ import { chooseByAffinity, chooseLessBusy } from './balance.ts'
 import { createDrainRates, type DrainRates } from './drain-rates.ts'
 import { createFairQueue, type FairQueue } from './fair-queue.ts'
 import type { QueueClass, Ticket } from './server-queue.ts'
+import { createTokenRates, type TokenRates } from './token-rates.ts'
 
 /** A request that asks for a place at one of the upstreams, at least one. */
 export type PlaceRequest = {
@@ -37,6 +38,9 @@ export type Dispatch = {
   /** How many requests run and wait at an upstream, and of a key. */
   at: (upstreamId: string) => { running: number; waiting: number }
   ofKey: (keyId: string) => { running: number; waiting: number }
+  keys: () => { id: string; running: number; waiting: number }[]
+  /** What an upstream or a key has taken lately, by its id. */
+  tokensPerSecond: (id: string) => number
 }
 
 type Dependencies = {
@@ -62,6 +66,7 @@ const recheckMilliseconds = 1_000
 type State = Dependencies & {
   queue: FairQueue
   drainRates: DrainRates
+  tokenRates: TokenRates
   /** What each waiting request does when it is its turn. */
   waiting: Map<Ticket, (server: string) => void>
   affinityKeys: WeakMap<Ticket, string>
@@ -77,10 +82,11 @@ export function createDispatch(dependencies: Dependencies): Dispatch {
     onStart: (ticket, server) => state.waiting.get(ticket)?.(server),
   })
   const state: State = {
-    ...{ ...dependencies, queue, drainRates: createDrainRates(monotonic) },
+    ...{ ...dependencies, queue, drainRates: createDrainRates(monotonic), tokenRates: createTokenRates(monotonic) },
     ...{ waiting: new Map(), affinityKeys: new WeakMap(), stopRechecking: undefined },
   }
-  return { at: queue.at, ofKey: queue.ofKey, take: (asked) => take(state, asked) }
+  const { at, ofKey, keys } = queue
+  return { at, ofKey, keys, tokensPerSecond: state.tokenRates.of, take: (asked) => take(state, asked) }
 }
 
 function take(state: State, asked: PlaceRequest): Place | Promise<Place> {
@@ -128,7 +134,7 @@ function wait(state: State, ticket: Ticket, asked: PlaceRequest): Promise<Place>
 }
 
 function placeOf(state: State, ticket: Ticket, server: string, asked: PlaceRequest, hasWaited: boolean): Place {
-  const { queue, drainRates, registry } = state
+  const { queue, drainRates, tokenRates, registry } = state
   const upstream = asked.upstreams.find(({ id }) => id === server)
   if (upstream === undefined) throw new Error(`There is no upstream ${server}`)
   let hasEnded = false
@@ -141,6 +147,7 @@ function placeOf(state: State, ticket: Ticket, server: string, asked: PlaceReque
       const isFull = queue.at(server).running >= limitOf(state, registry.upstreams.get(server))
       if (isFull) drainRates.note(server)
       else drainRates.forget(server)
+      for (const id of [server, ticket.key]) if (tokens !== undefined && tokens > 0) tokenRates.note(id, tokens)
       queue.end(ticket, tokens)
     },
   }

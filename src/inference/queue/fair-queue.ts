@@ -46,6 +46,8 @@ export type FairQueue = {
   startAll: () => void
   at: (server: string) => Readonly<Count>
   ofKey: (key: string) => Readonly<Count>
+  /** Of which requests run or wait. */
+  keys: () => (Readonly<Count> & { id: string })[]
   waiting: () => number
 }
 
@@ -72,6 +74,7 @@ export function createFairQueue(bounds: Bounds, dependencies: Dependencies): Fai
     startAll: () => startAll(state),
     at: (server) => state.servers.get(server) ?? none,
     ofKey: (key) => state.keys.get(key) ?? none,
+    keys: () => [...state.keys].map(([id, { running, waiting }]) => ({ id, running, waiting })),
     waiting: () => state.waiting.size,
   }
 }

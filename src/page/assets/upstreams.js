@@ -85,6 +85,12 @@ function servers(rows, more) {
       },
       { title: 'Models', cell: ({ models }) => mono(models.join(', '), 200) },
       { title: 'Priority', align: 'end', cell: ({ priority }) => count(priority) },
+      {
+        title: 'Requests',
+        cell: ({ running, max_running: most, waiting, rests }) =>
+          html`${count(running ?? 0)}${most === null ? '' : ` of ${count(most)}`} running, ${count(waiting ?? 0)} waiting
+            ${rests.some(({ model }) => model === null) ? badge('bad', 'rests') : rests.length > 0 ? badge('off', `${count(rests.length)} ${rests.length === 1 ? 'model rests' : 'models rest'}`) : ''}`,
+      },
       { title: 'Credential', cell: ({ has_credential: has }) => (has ? badge('ok', 'set') : badge('off', 'none')) },
       ...more,
     ],

@@ -61,7 +61,7 @@ const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
 const keys = (usableHours: number, fetchFailures: number) =>
   ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600 }, fetchFailures })
 const upstream = (facts: Partial<UpstreamFacts>) =>
-  judgeUpstream({ name: 'gpu', ca: undefined, isFailing: false, ...facts }, now)
+  judgeUpstream({ name: 'gpu', ca: undefined, isFailing: false, restsFor: undefined, ...facts }, now)
 const policies = (problem: Parameters<OrganizationFacts['policies']['names']['get']>[0], ...names: string[]) =>
   ofOrganization({ policies: { total: names.length, names: new Map([[problem, names]]) } })
 
@@ -80,6 +80,7 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['a CA of an upstream', () => upstream({ ca: validFor(29) }), ['warning upstream_ca_expires']],
   ['an upstream without a CA', () => upstream({}), []],
   ['an upstream that fails', () => upstream({ isFailing: true }), ['warning upstream_failing']],
+  ['an upstream that rests', () => upstream({ isFailing: true, restsFor: 0 }), ['warning upstream_resting']],
   ['tokens from the future', () => ofIssuer({ clockDifferences: [-20, -9, -8, 4] }), ['warning clock_behind']],
   ['one token from the future', () => ofIssuer({ clockDifferences: [-20, 1, 1] }), []],
   ['old tokens, each of which may be used again', () => ofIssuer({ clockDifferences: [1_800, 1_900] }), []],
@@ -218,7 +219,7 @@ test('commands quote the names that someone else chose', () => {
   const found = [
     ...ofIssuer({ ...issuer, name, keys: stale, fetchFailures: 1 }),
     ...ofOrganization({ organization: name, isEntitled: false }),
-    ...judgeUpstream({ name, ca: validFor(1), isFailing: true }, now),
+    ...judgeUpstream({ name, ca: validFor(1), isFailing: true, restsFor: undefined }, now),
   ]
   expect(found).toHaveLength(4)
   for (const { action } of found) expect(action).toContain(String.raw`'$(reboot); '\''x'`)
