@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { listen } from '../../../src/runtime/listen.ts'
 import type { Handler } from '../../../src/runtime/listener.ts'
+import { readSettingTexts } from '../../../src/settings/config.ts'
 import { createChance } from '../../support/chance.ts'
 import { freePort } from '../../support/free-port.ts'
 import { answer } from '../../support/inference.ts'
@@ -55,7 +56,8 @@ let latchkey: TestServer
 let replicas: [Replica, Replica]
 let keys: string[]
 beforeAll(async () => {
-  latchkey = await startTestServer()
+  const texts = readSettingTexts({ flags: {}, environment: {} })
+  latchkey = await startTestServer({ start: { settings: { texts, reread: () => texts } } })
   replicas = [await createReplica(), await createReplica()]
   const limits = [{}, { queue_weight: 4 }, { queue_class: 'batch' }, { concurrent_requests: 2 }]
   const create = (more: object, at: number) =>
@@ -112,6 +114,7 @@ test('no request fails while one of two servers is killed, in turn', async () =>
 })
 
 test('servers never get more than they can run, and nothing is left, whatever ends how', async () => {
+  expect(latchkey.server.reload).toBeDefined()
   const chance = createChance('queue')
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(chance() * values.length)] as Value
   const endings = [
