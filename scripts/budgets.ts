@@ -2,11 +2,11 @@
 import type { Command } from 'commander'
 import { budgetFields } from '../src/admin/kinds/budget.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
-import { amountsText, windowsText } from './shared/budget-windows.ts'
+import { type Amounts, amountsFrom, amountsText, windowsText } from './shared/budget-windows.ts'
 import { command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { futureText, money, wholeNumber } from './shared/option-values.ts'
+import { futureText, wholeNumber } from './shared/option-values.ts'
 import { dollars, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 
@@ -70,19 +70,17 @@ function switchCommand(verb: string, description: string, enabled: boolean): Com
 
 function topUpCommand(): Command {
   const made = command('top-up <budget>', 'Add to what a budget allows until a time; its windows stay', [
-    'budgets top-up repositories --value 456789 --usd 10 --until 7d --because "release week"',
+    'budgets top-up repositories --value 456789 --add 10usd --ends-at 7d --because "release week"',
   ])
-    .option('--usd <dollars>', 'US dollars to add', money)
-    .option('--tokens <number>', 'tokens to add', wholeNumber)
-    .option('--requests <number>', 'requests to add', wholeNumber)
+    .requiredOption('--add <amounts>', 'what to add, such as 10usd or 5usd,1000requests', amountsFrom)
     .option('--value <value>', 'only for this value of --each')
-    .requiredOption('--until <time>', 'when it ends: a time, or 7d for 7 days from now', futureText)
-    .requiredOption('--because <text>', 'why, for the record')
+    .requiredOption('--ends-at <time>', 'when it ends: a time, or 7d for 7 days from now', futureText)
+    .requiredOption('--because <reason>', 'why, for the record')
   return operationCommand(
     inOrganization(made),
     'budgets.top_up',
-    ({ words, options: { usd, tokens, requests, value, until, because, organization } }) => ({
-      ...{ budget: words[0], usd, tokens, requests, value, until, because, organization },
+    ({ words, options: { add, value, endsAt: until, because, organization } }) => ({
+      ...{ budget: words[0], ...(add as Amounts), value, until, because, organization },
     }),
     show,
   )
@@ -95,11 +93,10 @@ function listCommand(): Command {
   ])
     .option('--contains <text>', 'only names that contain this text, in any case')
     .option('--limit <rows>', 'maximum number of rows', wholeNumber)
-    .option('--offset <rows>', 'how many rows to skip', wholeNumber)
   return operationCommand(
     inOrganization(made),
     'budgets.list',
-    ({ options: { contains, limit, offset, organization } }) => ({ contains, limit, offset, organization }),
+    ({ options: { contains, limit, organization } }) => ({ contains, limit, organization }),
     ({ data }, { options }) => table(data, columns, isNarrowed(options, ['contains']) ? nothingMatches : empty),
   )
 }

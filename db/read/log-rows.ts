@@ -46,7 +46,7 @@ const columns: Record<RowSource, readonly string[]> = {
     ],
     ...['total_tokens', 'usage_source', 'duration_milliseconds', 'model_asked', 'upstream', 'preset_version'],
     ...['cached_tokens', 'reasoning_tokens', 'cost_nanodollars', 'first_byte_milliseconds', 'client_left', 'estimated'],
-    ...['attribution', 'end_user', 'session_id', 'metadata'],
+    ...['attribution', 'end_user', 'session_id', 'metadata', 'unit', 'units'],
   ],
 }
 

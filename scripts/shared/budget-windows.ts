@@ -1,4 +1,5 @@
 // The windows of a budget on the command line, such as `month=20usd` or `day=5usd,1000requests`, and as text.
+import { InvalidArgumentError } from 'commander'
 import { Fault } from '../../src/fault.ts'
 import { dollars } from './render.ts'
 
@@ -10,14 +11,29 @@ const amountText = /^(\d+(?:\.\d+)?)(usd|tokens|requests)$/
 export function windowsFrom(texts: readonly string[]): Window[] {
   return texts.map((text) => {
     const [per = '', amounts = ''] = text.split('=', 2)
-    const read = amounts.split(',').map((amount) => amountText.exec(amount.trim().toLowerCase()))
-    if (per === '' || read.some((found) => found === null))
+    const read = readAmounts(amounts)
+    if (per === '' || read === undefined)
       throw new Fault(
         'usage',
         `${JSON.stringify(text)} is not a valid value for --windows: use PERIOD=AMOUNT, such as month=20usd or day=5usd,1000requests`,
       )
-    return { per, ...Object.fromEntries(read.map((found) => [found?.[2], Number(found?.[1])])) }
+    return { per, ...read }
   })
+}
+
+export type Amounts = Omit<Window, 'per'>
+
+/** Parses an option such as `5usd,1000requests`. */
+export function amountsFrom(text: string): Amounts {
+  const read = readAmounts(text)
+  if (read === undefined) throw new InvalidArgumentError('use amounts such as 10usd or 5usd,1000requests')
+  return read
+}
+
+function readAmounts(text: string): Amounts | undefined {
+  const read = text.split(',').map((amount) => amountText.exec(amount.trim().toLowerCase()))
+  if (read.some((found) => found === null)) return undefined
+  return Object.fromEntries(read.map((found) => [found?.[2], Number(found?.[1])]))
 }
 
 /** The windows of a budget in one line. */
@@ -25,7 +41,7 @@ export function windowsText(windows: readonly Window[]): string {
   return windows.map(({ per, ...amounts }) => `${per} ${amountsText(amounts)}`).join('; ')
 }
 
-export function amountsText({ usd, tokens, requests }: Omit<Window, 'per'>): string {
+export function amountsText({ usd, tokens, requests }: Amounts): string {
   const parts = [
     usd === undefined ? [] : [`${dollars(usd)} USD`],
     tokens === undefined ? [] : [`${tokens} tokens`],

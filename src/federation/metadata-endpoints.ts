@@ -1,4 +1,4 @@
-// What clients discover instead of being told: the metadata of the authorization server (RFC 8414) and of the protected resource
+// What clients discover by themselves: the metadata of the authorization server (RFC 8414) and of the protected resource
 // (RFC 9728). Both are public, and follow from the base URL and the settings alone.
 import { Fault } from '../fault.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'

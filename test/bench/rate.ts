@@ -14,7 +14,7 @@ const cellMilliseconds = Number(process.env.BENCH_RATE_CELL ?? 4_000)
 const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 4_000)
 /** Twice as many as the busiest cell of the other benches: what is served at most. */
 const concurrencyMax = 64
-/** An arm with so many requests on their way no longer follows, and gets no more. */
+/** An arm with so many requests on their way no longer follows, and gets none after that. */
 const unansweredMax = 5_000
 
 /** A server with the probe for holds in it. */

@@ -57,7 +57,10 @@ function build(outfile: string, source: string) {
 }
 
 /** The packages of tests and checks are no part of the program. */
-const unused = ['.cache', '@deno', '@biomejs', '@typescript', ...Object.keys(packageJson.devDependencies)]
+const unused = ['.cache', '@deno', '@biomejs', '@typescript', ...Object.keys(packageJson.devDependencies)].filter(
+  // The build takes the texts of licenses from it.
+  (name) => name !== 'spdx-license-list',
+)
 const unusedPaths = new Set(unused.map((name) => join(root, 'node_modules', name)))
 
 /** Copies the files that make the program to a folder without a history. */

@@ -195,7 +195,8 @@ describe('not found and naming it', () => {
   })
 
   test('has the shape of each path', async () => {
-    const error = { code: 404, message: 'The preset "x" does not exist or is not active' }
+    const message = 'The preset "x" does not exist or is not active'
+    const error = { code: 404, message, metadata: { error_type: 'not_found' } }
     for (const path of inferencePaths) {
       const told = await (await ask({ preset: 'x' }, path)).json()
       expect(told).toEqual(

@@ -36,6 +36,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--allowed-models': ['pattern', /^models that/],
   '--allowed-presets': ['pattern', /^presets that/],
   '--audience': ['audience', /audience of the JWT|aud claim/],
+  '--because': ['reason', /^why/],
   '--before-id': ['id', /before this id, for the next page/],
   '--ca-file': ['path', /^certificates \(PEM\) to trust/],
   '--contains': ['text', /names that contain this text/],

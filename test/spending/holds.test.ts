@@ -114,7 +114,7 @@ describe('an estimate', () => {
   const asked = { model: 'm', bytes: 300, outputMax: undefined }
   const price = (prompt: number, completion: number) => prompt + 10 * completion
 
-  test('is a third of the bytes and 1,024 tokens at first, and follows the responses of the model', () => {
+  test('is a third of the bytes and 1,024 tokens before any response, and then follows the responses of the model', () => {
     const estimates = createEstimates()
     expect(estimates.of('expected', asked, price)).toEqual({ requests: 1, tokens: 1_124, nanodollars: 10_340 })
     for (let count = 0; count < 64; count++) estimates.note('m', 300, { prompt: 75, completion: count, nanodollars: 5 })

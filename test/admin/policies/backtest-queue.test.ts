@@ -21,17 +21,17 @@ beforeAll(async () => {
   const { id } = await latchkey.admin('policies.show', { policy: 'ci' })
   const token = await latchkey.sign({ iss, sub: 'me', aud: 'llm' })
   await (await latchkey.exchange(token, { federation_policy_id: id })).text()
-  const { orm, writer, now } = latchkey.server.context
-  // A slice begins with 500 rows.
-  const rows = Array.from({ length: 600 }, () => ({ ...auditRow(crypto.randomUUID()), at: now() }))
+  const { reader, writer, now } = latchkey.server.context
+  // A slice has at most 1,000 rows.
+  const rows = Array.from({ length: 1_200 }, () => ({ ...auditRow(crypto.randomUUID()), at: now() }))
   await Promise.all(rows.map(writer.appendAudit))
-  const all = orm.all.bind(orm)
+  const all = reader.all.bind(reader)
   gate = Promise.withResolvers()
-  spyOn(orm, 'all').mockImplementation((async (...query: Parameters<typeof all>) => {
+  spyOn(reader, 'all').mockImplementation((async (...query: Parameters<typeof all>) => {
     slices += 1
     await gate.promise
     return all(...query)
-  }) as unknown as typeof orm.all)
+  }) as unknown as typeof reader.all)
 })
 beforeEach(async () => {
   slices = 0

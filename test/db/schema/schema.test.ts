@@ -4,9 +4,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getTableColumns, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import * as budgets from '../../../db/schema/budget-schema.ts'
 import * as bundles from '../../../db/schema/bundle-schema.ts'
 import * as log from '../../../db/schema/log-schema.ts'
 import * as shared from '../../../db/schema/node-schema.ts'
+import * as policyParts from '../../../db/schema/policy-parts.ts'
 import * as records from '../../../db/schema/record-schema.ts'
 import * as schema from '../../../db/schema/schema.ts'
 import { insertApiKey } from '../../../db/tables/api-keys.ts'
@@ -25,9 +27,15 @@ import {
   usageRow,
 } from '../../support/rows.ts'
 
-const tables = Object.values({ ...schema, ...records, ...bundles, ...shared, ...log }).filter((value) =>
-  is(value, SQLiteTable),
-)
+const tables = Object.values({
+  ...schema,
+  ...records,
+  ...bundles,
+  ...shared,
+  ...log,
+  ...budgets,
+  ...policyParts,
+}).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
 const other = organizationRows('other')
 
