@@ -69,11 +69,15 @@ test('the upstream of the settings is listed and checked with and without a serv
     )
     return { list, checked: check?.code, problem: JSON.parse(check?.stdout ?? '').data[0].problem }
   }
+  const listed = ({ list }: Awaited<ReturnType<typeof answers>>) =>
+    JSON.parse(list?.stdout ?? '').data.map((row: object) => ({ ...row, running: null, waiting: null }))
   const without = await answers()
   expect(JSON.parse(without.list?.stdout ?? '')).toMatchObject({ data: [{ name: 'configured', priority: 0 }] })
   expect(without).toMatchObject({ checked: 0, problem: null })
   await serve()
-  expect(await answers()).toEqual(without)
+  // Only a server knows what runs.
+  const served = await answers()
+  expect([listed(served), served.checked, served.problem]).toEqual([listed(without), 0, null])
 }, 60_000)
 
 test('a server that has ended in order leaves the file and no socket to the next one', async () => {

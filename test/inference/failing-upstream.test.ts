@@ -26,7 +26,7 @@ async function report() {
   return {
     isHealthy: !degraded.includes('upstreams'),
     isUp: metrics.includes('latchkey_upstream_up{upstream="configured"} 1'),
-    isFound: findings.some(({ code }) => code === 'upstream_failing'),
+    isFound: findings.some(({ code }) => code === 'upstream_failing' || code === 'upstream_resting'),
   }
 }
 
