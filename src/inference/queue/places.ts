@@ -32,16 +32,18 @@ export type Taken = { attempt: Attempt; place: Place }
 /** How the attempts before ended. After a response, no server needs to be tried that rests. */
 export type Failure = { hasResponse: boolean }
 
-type Finder = Search &
-  PlaceContext & {
-    /** The group that is tried, and those of its upstreams that were not. */
-    at: number
-    left: readonly Upstream[]
-    triesResting: boolean
-    /** The upstreams that were tried, each with the position of its group. */
-    tried: Set<string>
-    busy: Fault | undefined
-  }
+/** The context is that of the whole request: copying its members would cost more than everything else here. */
+type Finder = {
+  readonly search: Search
+  readonly context: PlaceContext
+  /** The group that is tried, and those of its upstreams that were not. */
+  at: number
+  left: readonly Upstream[]
+  triesResting: boolean
+  /** The upstreams that were tried, each with the position of its group. */
+  readonly tried: Set<string>
+  busy: Fault | undefined
+}
 type SearchResult = Taken | undefined | Promise<Taken | undefined>
 
 /**
@@ -50,8 +52,7 @@ type SearchResult = Taken | undefined | Promise<Taken | undefined>
  */
 export function searchPlaces(search: Search, context: PlaceContext): (failure: Failure | undefined) => SearchResult {
   const left = search.groups[0]?.upstreams ?? []
-  const open = { at: 0, left, triesResting: false, tried: new Set<string>(), busy: undefined }
-  const finder: Finder = { ...search, ...context, ...open }
+  const finder: Finder = { search, context, at: 0, left, triesResting: false, tried: new Set(), busy: undefined }
   return (failure) => findNext(finder, failure)
 }
 
@@ -71,10 +72,11 @@ function findNext(finder: Finder, failure: Failure | undefined): SearchResult {
 
 /** Upstreams of one group that were not tried; undefined when there is no group left. */
 function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | undefined {
+  const { circuits, monotonic } = finder.context
   for (;;) {
-    const group = finder.groups[finder.at]
+    const group = finder.search.groups[finder.at]
     if (group !== undefined) {
-      const rests = (upstream: Upstream) => finder.circuits.rests(upstream, group.model, finder.monotonic())
+      const rests = (upstream: Upstream) => circuits.rests(upstream, group.model, monotonic())
       const upstreams = finder.triesResting ? finder.left : finder.left.filter((upstream) => !rests(upstream))
       if (upstreams.length > 0) return { model: group.model, upstreams }
       goTo(finder, finder.at + 1)
@@ -88,9 +90,10 @@ function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | 
 }
 
 function take(finder: Finder, { upstreams }: AttemptGroup, isRetry: boolean): Place | Promise<Place> {
-  const { key, counter, cost, signal, waitsUntil, now, dispatch } = finder
+  const { key, counter, cost, signal, waitsUntil, affinityKeyFor } = finder.search
+  const { now, dispatch } = finder.context
   const waitMillisecondsMax = Math.max(0, waitsUntil - now())
-  const affinityKey = upstreams.length > 1 ? finder.affinityKeyFor(upstreams) : undefined
+  const affinityKey = upstreams.length > 1 ? affinityKeyFor(upstreams) : undefined
   return dispatch.take({ upstreams, key, counter, cost, affinityKey, isRetry, waitMillisecondsMax, signal })
 }
 
@@ -112,17 +115,18 @@ async function waitFor(
 
 /** Undefined if the upstream cannot be used after all. */
 function accept(finder: Finder, place: Place, model: string | undefined): Taken | undefined {
+  const { circuits, monotonic } = finder.context
   finder.left = finder.left.filter(({ id }) => id !== place.upstream.id)
   try {
-    if (place.hasWaited) finder.recheck()
+    if (place.hasWaited) finder.search.recheck()
   } catch (error) {
     place.end()
     throw error
   }
   // It may have been edited or removed since the search began.
-  const upstream = finder.registry.upstreams.get(place.upstream.id)
+  const upstream = finder.context.registry.upstreams.get(place.upstream.id)
   const isUsable = upstream !== undefined && upstream.deletedAt === null
-  if (isUsable && (finder.triesResting || finder.circuits.admits(upstream, model, finder.monotonic()))) {
+  if (isUsable && (finder.triesResting || circuits.admits(upstream, model, monotonic()))) {
     finder.tried.add(`${finder.at} ${upstream.id}`)
     return { attempt: { upstream, model }, place }
   }
@@ -137,7 +141,7 @@ function goOnIfBusy(finder: Finder, error: unknown): void {
 }
 
 function goTo(finder: Finder, index: number): void {
-  const upstreams = finder.groups[index]?.upstreams ?? []
+  const upstreams = finder.search.groups[index]?.upstreams ?? []
   finder.at = index
   finder.left = upstreams.filter(({ id }) => !finder.tried.has(`${index} ${id}`))
 }
