@@ -2,12 +2,12 @@
 import type { Call } from './call.ts'
 import type { Upstream } from './upstream/targets.ts'
 
-/** For requests that name no maximum. Measured requests of chats and agents lie around it. */
+/** A guess for requests that name no maximum. What a request takes in the end corrects it. */
 const completionTokensExpected = 1_024
 /** A maximum of a million says little about the response. */
 const completionTokensMax = 16_384
 const bytesPerToken = 3
-/** Longer than what most system prompts share, and shorter than what servers cache as one block. */
+/** Of the beginning of a prompt. More would cost time on each request. */
 const prefixCharacters = 1_024
 
 /** At least one. What a request takes in the end corrects it. */
