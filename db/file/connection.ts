@@ -59,7 +59,8 @@ export function connect(path: string): ConnectedClient {
 function runTransaction(connection: Connection, statements: readonly BoundStatement[]): void {
   try {
     connection.prepare('BEGIN IMMEDIATE').run(none)
-    for (const { sql, args } of statements) connection.prepare(sql).run(args.map(checkValue))
+    for (const { sql, args } of statements)
+      connection.prepare(sql).run(args.every(isStorable) ? args : args.map(checkValue))
     connection.prepare('COMMIT').run(none)
   } catch (error) {
     rollBack(connection)
@@ -81,6 +82,10 @@ function rollBack(connection: Connection): void {
   } catch {
     connection.close()
   }
+}
+
+function isStorable(value: InValue): boolean {
+  return typeof value === 'string' || value === null || (typeof value === 'number' && Number.isFinite(value))
 }
 
 /** libSQL would store a NaN as null. */

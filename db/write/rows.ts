@@ -82,8 +82,8 @@ export function insertOf({ verb, table, columns, single }: Insertion, rows: read
   const fields: string[] = []
   const args: InValue[] = []
   for (const [field, column] of columns) {
-    const value = values[0]?.[field]
-    if (own.length === 0 || values.some((row) => row[field] !== value)) {
+    const value = first?.[field]
+    if (own.length === 0 || hasOther(values, field, value)) {
       own.push(column)
       fields.push(field)
     } else if (value !== null) {
@@ -96,6 +96,11 @@ export function insertOf({ verb, table, columns, single }: Insertion, rows: read
     sql: `${verb} into ${table} (${[...shared, ...own].join(',')}) ${valuesOf(shared.length, own.length, rows.length)}`,
     args,
   }
+}
+
+function hasOther(rows: readonly Record<string, unknown>[], field: string, value: unknown): boolean {
+  for (const row of rows) if (row[field] !== value) return true
+  return false
 }
 
 /** Wraps the insert as a statement for a batch. */

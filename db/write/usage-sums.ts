@@ -1,4 +1,5 @@
 // The totals that are written in the commit of usage rows: by key and day, and by hour with everything that budgets distinguish.
+import type { InValue } from '@libsql/client'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { type UsageHour, usageHours } from '../schema/budget-schema.ts'
@@ -30,37 +31,31 @@ const days = totalsIn<UsageDay>(usageDays, ['keyId', 'day'])
 const hours = totalsIn<UsageHour>(usageHours, ['hour', 'keyId', 'policyId', 'attribution', 'model'])
 
 /** Returns one statement for each table of totals that adds the rows of a commit. */
-export function usageSums(rows: UsageRow[]): BoundStatement[] {
-  return [toStatement(days, sumUp(rows, dayOf, addToDay)), toStatement(hours, sumUp(rows, hourOf, addToHour))]
-}
-
-function toStatement<Total extends object>({ fields, of }: Totals<Total>, totals: Total[]): BoundStatement {
-  const args = totals.flatMap((total) => fields.map((field) => total[field] as string | number))
-  return { sql: of(totals.length), args }
-}
-
-function sumUp<Total>(
-  rows: UsageRow[],
-  totalOf: (row: UsageRow) => { name: string; total: () => Total },
-  add: (total: Total, row: UsageRow) => void,
-): Total[] {
-  const totals = new Map<string, Total>()
+export function usageSums(rows: readonly UsageRow[]): BoundStatement[] {
+  const byDay = new Map<string, UsageDay>()
+  const byHour = new Map<string, UsageHour>()
   for (const row of rows) {
-    const { name, total } = totalOf(row)
-    const known = totals.get(name) ?? total()
-    totals.set(name, known)
-    add(known, row)
+    addToDay(byDay, row)
+    addToHour(byHour, row)
   }
-  return [...totals.values()]
+  return [toStatement(days, byDay), toStatement(hours, byHour)]
 }
 
-function dayOf({ keyId, at }: UsageRow) {
-  const day = Math.floor(at / dayMilliseconds)
-  const none = { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
-  return { name: `${keyId} ${day}`, total: (): UsageDay => ({ keyId, day, ...none }) }
+function toStatement<Total>({ fields, of }: Totals<Total>, totals: Map<string, Total>): BoundStatement {
+  const args: InValue[] = []
+  for (const total of totals.values()) for (const field of fields) args.push(total[field] as string | number)
+  return { sql: of(totals.size), args }
 }
 
-function addToDay(total: UsageDay, row: UsageRow): void {
+function addToDay(totals: Map<string, UsageDay>, row: UsageRow): void {
+  const { keyId } = row
+  const day = Math.floor(row.at / dayMilliseconds)
+  const name = `${keyId} ${day}`
+  let total = totals.get(name)
+  if (total === undefined) {
+    total = { keyId, day, requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
+    totals.set(name, total)
+  }
   total.requests += 1
   total.promptTokens = sumOf(total.promptTokens, row.promptTokens)
   total.completionTokens = sumOf(total.completionTokens, row.completionTokens)
@@ -68,15 +63,17 @@ function addToDay(total: UsageDay, row: UsageRow): void {
   total.costNanodollars = sumOf(total.costNanodollars, row.costNanodollars)
 }
 
-function hourOf({ at, keyId, ...row }: UsageRow) {
-  const hour = Math.floor(at / hourMilliseconds)
-  const [policyId = '', attribution = '', model = ''] = [row.policyId ?? '', row.attribution ?? '', row.model ?? '']
-  const names = { hour, keyId, policyId, attribution, model }
-  const total = (): UsageHour => ({ ...names, requests: 0, totalTokens: 0, costNanodollars: 0 })
-  return { name: JSON.stringify(Object.values(names)), total }
-}
-
-function addToHour(total: UsageHour, row: UsageRow): void {
+function addToHour(totals: Map<string, UsageHour>, row: UsageRow): void {
+  const { keyId } = row
+  const hour = Math.floor(row.at / hourMilliseconds)
+  const [policyId, attribution, model] = [row.policyId ?? '', row.attribution ?? '', row.model ?? '']
+  // Ids have no spaces. Only the last of two texts may end anywhere.
+  const name = `${hour} ${keyId} ${policyId} ${attribution.length} ${attribution}${model}`
+  let total = totals.get(name)
+  if (total === undefined) {
+    total = { hour, keyId, policyId, attribution, model, requests: 0, totalTokens: 0, costNanodollars: 0 }
+    totals.set(name, total)
+  }
   total.requests += 1
   total.totalTokens = sumOf(total.totalTokens, row.totalTokens)
   total.costNanodollars = sumOf(total.costNanodollars, row.costNanodollars)

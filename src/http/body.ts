@@ -3,6 +3,7 @@
 import { readBounded } from '../agent/bounded-stream.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
+import { clearDeadline, setDeadline } from '../scheduling/deadlines.ts'
 import { createPause, giveWay } from '../scheduling/give-way.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 import { containersIn } from '../values/json-containers.ts'
@@ -16,44 +17,44 @@ const contentTypeCharactersShown = 128
  * The whole body as bytes. `bytesLimit` is the first length that is too large; reading stops there, regardless of Content-Length.
  * @throws Fault `too_large`, `timeout` (the body did not arrive in time), `invalid` (compressed, or the client disconnected)
  */
-export async function readBody(request: Request, bytesLimit: number): Promise<Uint8Array<ArrayBuffer>> {
+export function readBody(request: Request, bytesLimit: number): Promise<Uint8Array<ArrayBuffer>> {
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity')
-    throw new Fault('invalid', 'Send the body without Content-Encoding', { reason: 'content_encoding' })
+    return Promise.reject(
+      new Fault('invalid', 'Send the body without Content-Encoding', { reason: 'content_encoding' }),
+    )
   const announced = request.headers.get('content-length')
-  if (Number(announced ?? 0) >= bytesLimit) throw tooLarge(bytesLimit)
+  if (Number(announced ?? 0) >= bytesLimit) return Promise.reject(tooLarge(bytesLimit))
   // With Content-Length the runtime reads exactly that many bytes, and one promise suffices for all of them. `request.body` would create
   // the stream, even if only compared with null.
-  if (announced === null) return readChunked(request, bytesLimit)
-  const body = await readWhole(request)
-  if (body.byteLength >= bytesLimit) throw tooLarge(bytesLimit)
-  return body
+  return announced === null ? readChunked(request, bytesLimit) : readWhole(request, bytesLimit)
 }
 
 async function readChunked({ body }: Request, bytesLimit: number): Promise<Uint8Array<ArrayBuffer>> {
   const late = new AbortController()
-  const deadline = setTimeout(() => late.abort(tooLate()), requestBodyMillisecondsMax)
+  const deadline = setDeadline(requestBodyMillisecondsMax, () => late.abort(tooLate()))
   try {
     const bound = { bytesMax: bytesLimit - 1, tooLarge: () => tooLarge(bytesLimit), signal: late.signal }
     return await readBounded(body, bound)
   } catch (error) {
     throw error instanceof Fault ? error : broken(error)
   } finally {
-    clearTimeout(deadline)
+    clearDeadline(deadline)
   }
 }
 
 /** `Promise.race` would do the same at three times the cost, on every request. */
-function readWhole(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+function readWhole(request: Request, bytesLimit: number): Promise<Uint8Array<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
-    const deadline = setTimeout(() => reject(tooLate()), requestBodyMillisecondsMax)
+    const deadline = setDeadline(requestBodyMillisecondsMax, () => reject(tooLate()))
     request.bytes().then(
       (body) => {
-        clearTimeout(deadline)
-        resolve(body)
+        clearDeadline(deadline)
+        if (body.byteLength < bytesLimit) resolve(body)
+        else reject(tooLarge(bytesLimit))
       },
       (error) => {
-        clearTimeout(deadline)
+        clearDeadline(deadline)
         reject(broken(error))
       },
     )
@@ -97,24 +98,47 @@ export function giveWayAfter(bytes: Uint8Array): Promise<void> | undefined {
 
 /**
  * With `membersOnce`, a body whose outermost object names a member twice is refused, since another reader could use the other one. Objects
- * inside the members are not checked. Gives way between the passes over a large body, and after the last one.
+ * inside the members are not checked. A large body is parsed in a promise, which gives way between the passes and after the last one.
  * @throws Fault `invalid` when the bytes are not a JSON object in UTF-8, or one that would take long to parse
  */
-export async function parseJsonObject(
+export function parseJsonObject(
   bytes: Uint8Array<ArrayBuffer>,
   { membersOnce = false } = {},
-): Promise<JsonObject> {
-  const isLarge = bytes.byteLength > bytesAtOnceMax
-  const outlined = outlineJson(bytes)
-  const outline = outlined instanceof Promise ? await outlined : outlined
-  if (isLarge) await giveWay()
+): JsonObject | Promise<JsonObject> {
+  if (bytes.byteLength > bytesAtOnceMax) return parseLargeObject(bytes, membersOnce)
+  const outline = outlineJson(bytes)
+  // The slices of an outline are longer than a small body.
+  if (outline instanceof Promise) return parseLargeObject(bytes, membersOnce)
   const text = decodeUtf8(bytes)
-  if (isLarge) await giveWay()
+  return jsonObjectOf(bytes, outline, text, membersOnce)
+}
+
+async function parseLargeObject(bytes: Uint8Array<ArrayBuffer>, membersOnce: boolean): Promise<JsonObject> {
+  const outline = await outlineJson(bytes)
+  await giveWay()
+  const text = decodeUtf8(bytes)
+  await giveWay()
+  const json = await jsonObjectOf(bytes, outline, text, membersOnce)
+  await giveWay()
+  return json
+}
+
+function jsonObjectOf(
+  bytes: Uint8Array<ArrayBuffer>,
+  outline: JsonOutline,
+  text: string | undefined,
+  membersOnce: boolean,
+): JsonObject | Promise<never> {
   const value = text === undefined ? undefined : parseJson(text)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw await notAnObject(text, value)
-  if (membersOnce && Object.keys(value).length !== outline.members.length) throw await memberTwice(bytes, 'outermost')
-  if (isLarge) await giveWay()
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return rejectWith(notAnObject(text, value))
+  if (membersOnce && Object.keys(value).length !== outline.members.length)
+    return rejectWith(memberTwice(bytes, 'outermost'))
   return { bytes, outline, fields: value as Record<string, unknown> }
+}
+
+/** What is wrong with a body can take long to find. */
+async function rejectWith(fault: Promise<Fault>): Promise<never> {
+  throw await fault
 }
 
 /** Whether any object in it names a member twice; parsing keeps the last one. Gives way within a large body. */

@@ -9,6 +9,8 @@ import { costOf, type PriceList } from './prices.ts'
 type HoldContext = { budgets: Budgets; registry: { readonly priceOf: PriceList }; now: () => number }
 type HeldRequest = { call: Call; attribution: string | null; signal: AbortSignal; recheck: () => void }
 
+const nothingHeld = () => {}
+
 /** Who asks for which models, as budgets read it. */
 export function askedOf({ accessToken }: Principal, attribution: string | null, { models }: Call): BudgetRequest {
   return { policyId: accessToken?.policyId ?? null, attribution, models }
@@ -23,6 +25,7 @@ export function holdBudgets(
   { call, attribution, signal, recheck }: HeldRequest,
   { budgets, registry, now }: HoldContext,
 ): (() => void) | Promise<() => void> {
+  if (budgets.all().length === 0) return nothingHeld
   const { json, fields, path, models } = call
   const [model] = models
   const price = model === undefined ? undefined : registry.priceOf(model)

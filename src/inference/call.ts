@@ -83,7 +83,8 @@ async function readFormBody(request: Request, bytesMax: number): Promise<SentBod
 async function readJsonBody(request: Request, bytesMax: number): Promise<SentBody> {
   rejectOtherThanJson(request)
   const bytes = await readBody(request, bytesMax)
-  const json = await parseJsonObject(bytes, { membersOnce: true })
+  const parsed = parseJsonObject(bytes, { membersOnce: true })
+  const json = parsed instanceof Promise ? await parsed : parsed
   const { fields } = json
   rejectLongSessionHeader(request, fields.session_id)
   const preset = readPresetReference(fields)
@@ -94,26 +95,38 @@ async function readJsonBody(request: Request, bytesMax: number): Promise<SentBod
 }
 
 /**
- * The call that a body makes, with what its preset adds.
+ * The call that a body makes, with what its preset adds. At once without a preset.
  * @throws Fault `not_found` for an unknown preset; `invalid` when a model is not a name, or when it is unclear whether
  * a stream is asked for
  */
-export async function completeCall(
+export function completeCall(
   target: Target,
-  { json, form, fields: own, preset, said }: SentBody,
+  sent: SentBody,
   { workspaceId, responseId }: { workspaceId: string; responseId?: string | undefined },
   context: { registry: PresetRegistry; presets: Presets },
-): Promise<Call> {
-  const { fields, presetVersion } =
-    preset === undefined || !isJsonTarget(target)
-      ? { fields: own, presetVersion: null }
-      : await completeBody(target, own, preset, workspaceId, context)
+): Call | Promise<Call> {
+  const { fields, preset } = sent
+  if (preset === undefined || !isJsonTarget(target))
+    return callOf(target, sent, { fields, presetVersion: null }, responseId)
+  return completeBody(target, fields, preset, workspaceId, context).then((completed) =>
+    callOf(target, sent, completed, responseId),
+  )
+}
+
+function callOf(
+  target: Target,
+  { json, form, said }: SentBody,
+  { fields, presetVersion }: { fields: Fields; presetVersion: string | null },
+  responseId: string | undefined,
+): Call {
   const path = inferencePaths[target]
   const { streams, options } = form === undefined ? readStreaming(fields) : streamingOf(fields)
   const requestsUsage = path.takesStreamOptions && streams && options?.include_usage !== true
   return {
     path,
-    upstreamPath: path.endpoint.replace('{response}', () => encodeURIComponent(responseId ?? '')),
+    upstreamPath: path.ofResponse
+      ? path.endpoint.replace('{response}', encodeURIComponent(responseId ?? ''))
+      : path.endpoint,
     json,
     form,
     fields,

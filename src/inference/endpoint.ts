@@ -13,7 +13,7 @@ import { type Call, completeCall, readSentBody } from './call.ts'
 import { type FallbackContext, forwardToBest } from './fallback.ts'
 import { type LedgerContext, type LedgerEntry, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
-import { respond, settleFailure } from './settlement.ts'
+import { respond, settleFailure, type UnsettledRequest } from './settlement.ts'
 import { rejectBackground, rejectSharedState } from './shared-state.ts'
 import { findStoredResponse, type StoredResponseContext } from './stored-responses.ts'
 import type { UpstreamResponse } from './upstream/forward.ts'
@@ -45,7 +45,8 @@ export const inferenceRoutes: ServedRoute<InferenceContext>[] = Object.entries(i
 /** The usage is committed to the ledger before the client sees the end of the response. */
 async function infer(to: Target, request: Request, context: InferenceContext, info: RequestInfo): Promise<Response> {
   const { ofResponse } = inferencePaths[to]
-  const caller = await authenticateInference(request, context)
+  const authenticated = authenticateInference(request, context)
+  const caller = authenticated instanceof Promise ? await authenticated : authenticated
   const checking = requireWritable(context)
   if (checking !== undefined) await checking
   takeRate(caller.key, context)
@@ -58,10 +59,12 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   if (stored === undefined) checkPreset(principal, sent.preset?.slug)
   checkBudget(principal.key, context)
   const within = { workspaceId: principal.key.workspaceId, responseId: stored?.id }
-  const completed = await completeCall(to, sent, within, context)
+  const completing = completeCall(to, sent, within, context)
+  const completed = completing instanceof Promise ? await completing : completing
   const preferences = readPreferences(completed.fields.provider, context.registry)
   const call = preferences === undefined ? completed : withProvider(completed, preferences.rest)
-  await checkNamedModels(principal, call)
+  const checkingModels = checkNamedModels(principal, call)
+  if (checkingModels !== undefined) await checkingModels
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
   rejectLoop(request, context)
@@ -86,8 +89,7 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
     return settleFailure(error, pending)
   }
   try {
-    const more = { ...moreHeaders, ...headersOfAttempt(entry, context) }
-    return await respond(forwarded, { ...pending, moreHeaders: more })
+    return await respond(forwarded, withAttempt(pending, entry, context))
   } catch (error) {
     // Otherwise the end of the response releases it.
     release()
@@ -109,29 +111,34 @@ function withProvider(call: Call, provider: unknown): Call {
   return { ...call, fields: { ...call.fields, provider } }
 }
 
-/** Which upstream responded, where the organization wants its callers to know. */
-function headersOfAttempt(
+/** With headers that say which upstream responded, where the organization wants its callers to know. */
+function withAttempt(
+  pending: UnsettledRequest,
   { principal, attempt, attempts }: LedgerEntry,
   { registry }: InferenceContext,
-): Record<string, string> {
-  if (registry.organizations.get(principal.key.organizationId)?.upstreamHeaders !== true) return {}
-  return {
+): UnsettledRequest {
+  if (registry.organizations.get(principal.key.organizationId)?.upstreamHeaders !== true) return pending
+  const headers = {
     'x-latchkey-upstream': (attempt?.upstream.name ?? '').toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
     'x-latchkey-attempt': String(attempts),
   }
+  return { ...pending, moreHeaders: { ...pending.moreHeaders, ...headers } }
 }
 
 /** Of the key, and those that are objects. @throws Fault as `checkBudget` and `Budgets.check` */
 function checkBudgets(principal: Principal, attribution: string | null, call: Call, context: InferenceContext): void {
   checkBudget(principal.key, context)
   const { registry, budgets, now } = context
+  if (budgets.all().length === 0) return
   const asking = askedOf(principal, attribution, call)
   budgets.check(principal.key, asking, (model) => registry.priceOf(model) !== undefined, now())
 }
 
+const none: Readonly<Record<string, string>> = Object.freeze({})
+
 /** What remained when the request began, where the organization wants its callers to know. */
 function headersFor({ key, accessToken }: Principal, attribution: string | null, context: InferenceContext) {
   const { registry, budgets, now } = context
-  if (registry.organizations.get(key.organizationId)?.budgetHeaders !== true) return {}
+  if (registry.organizations.get(key.organizationId)?.budgetHeaders !== true) return none
   return remainingHeaders(budgets.remainingFor(key, { policyId: accessToken?.policyId ?? null, attribution }, now()))
 }

@@ -43,7 +43,7 @@ export async function forwardToBest(
   let previous: Outcome | undefined
   let body: OutgoingBody | undefined
   let place: Place | undefined
-  const failed = new Set<Upstream>()
+  const failed: Upstream[] = []
   try {
     for (;;) {
       if (best !== undefined && isSentOnce(call)) break
@@ -98,7 +98,11 @@ function searchFor(
 ) {
   const counter = key.fairBy === 'attribution' && attribution !== null ? `${key.id}\n${attribution}` : key.id
   return {
-    ...{ groups, key, counter, signal, recheck },
+    groups,
+    key,
+    counter,
+    signal,
+    recheck,
     cost: expectedTokens(call),
     affinityKeyFor: affinityKeyFor(call, headers),
     waitsUntil: startedAt + key.queueSeconds * 1_000,
@@ -127,11 +131,11 @@ async function ask(
 }
 
 /** What the next requests should know of the upstream. One request with many models is one failure. */
-function note(outcome: Outcome, failed: Set<Upstream>, { circuits, monotonic }: PlaceContext): void {
+function note(outcome: Outcome, failed: Upstream[], { circuits, monotonic }: PlaceContext): void {
   const { attempt, status } = outcome
   if ('fault' in outcome || status >= 500) {
-    if (!failed.has(attempt.upstream)) circuits.noteFailure(attempt.upstream, monotonic())
-    failed.add(attempt.upstream)
+    if (!failed.includes(attempt.upstream)) circuits.noteFailure(attempt.upstream, monotonic())
+    failed.push(attempt.upstream)
     return
   }
   circuits.noteSuccess(attempt.upstream)

@@ -61,9 +61,19 @@ export function openLedgerEntry(
   attribution: string | null,
   release: () => void,
 ): LedgerEntry {
-  const startedAt = context.now()
-  const open = { attempt: undefined, attempts: 0, place: undefined, firstByteAt: undefined }
-  return { context, requestId, principal, call, attribution, startedAt, ...open, release }
+  return {
+    context,
+    requestId,
+    principal,
+    call,
+    attribution,
+    startedAt: context.now(),
+    attempt: undefined,
+    attempts: 0,
+    place: undefined,
+    firstByteAt: undefined,
+    release,
+  }
 }
 
 /**
@@ -75,14 +85,12 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): 
   const { writer, spending, keyRates, now, log } = entry.context
   const row = rowOf(entry, ending)
   entry.place?.end(row.totalTokens ?? undefined)
-  const stored = storedResponseOf(entry.call, ending.inspected, {
-    ...{ status: ending.status, keyId: row.keyId, createdAt: now() },
-    upstreamId: entry.attempt?.upstream.id,
-  })
+  const stored = entry.call.path.storesResponse ? storedOf(entry, ending) : undefined
   let isCommitted = false
   try {
+    const appending = writer.appendUsage(row)
     // Both share a commit.
-    await Promise.all([writer.appendUsage(row), stored && writer.appendStoredResponse(stored)])
+    await (stored === undefined ? appending : Promise.all([appending, writer.appendStoredResponse(stored)]))
     isCommitted = true
     countForBudgets(entry, row)
   } catch (error) {
@@ -93,6 +101,11 @@ export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): 
     keyRates.use(row.keyId, row.totalTokens ?? 0, now())
     entry.release()
   }
+}
+
+function storedOf({ call, principal, attempt, context }: LedgerEntry, { inspected, status }: RequestEnd) {
+  const made = { status, keyId: principal.key.id, createdAt: context.now(), upstreamId: attempt?.upstream.id }
+  return storedResponseOf(call, inspected, made)
 }
 
 /** Budgets count what is in the ledger, and nothing else. */

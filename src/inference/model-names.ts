@@ -49,12 +49,15 @@ const body: Places = {
 const options = new Set<string>([...configKeys, 'thinking', 'output_config', 'speed'])
 
 /**
- * Checks every model that a body names against the limits of the caller. A caller without limits skips it.
+ * Checks every model that a body names against the limits of the caller. Undefined for a caller without limits.
  * @throws Fault `forbidden` as `checkModels`; `invalid` for too many names, or for a member that is named twice:
  * upstreams may read either
  */
-export async function checkNamedModels(principal: Principal, { path, json, fields, models }: Call): Promise<void> {
-  if (path.body === 'none' || !isLimited(principal, 'models')) return
+export function checkNamedModels(principal: Principal, call: Call): Promise<void> | undefined {
+  return call.path.body === 'none' || !isLimited(principal, 'models') ? undefined : checkAll(principal, call)
+}
+
+async function checkAll(principal: Principal, { json, fields, models }: Call): Promise<void> {
   // First, so that a request that names no model is refused for that.
   checkModels(principal, models)
   if (json === undefined) {

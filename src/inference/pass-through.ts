@@ -1,6 +1,7 @@
 // Passes an upstream's response to the client chunk by chunk, and holds back its end until the usage is recorded.
 import { clientIdleMillisecondsMax, usageWaitMillisecondsMax } from '../limits.ts'
 import type { Peer } from '../runtime/listener.ts'
+import { clearDeadline, type Deadline, setDeadline } from '../scheduling/deadlines.ts'
 import { type Silence, watchSilence } from './silence.ts'
 import type { Inspector } from './usage.ts'
 
@@ -190,12 +191,13 @@ async function readForUsage(passage: Passage, pulling: Promise<void> | undefined
  */
 export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response: Response): Promise<WholeBody> {
   const { inspector, abort, idleMilliseconds, onFirstByte, settle } = passing
-  const limits = [setTimeout(abort, idleMilliseconds)]
+  const limit = setDeadline(idleMilliseconds, abort)
+  let usageLimit: Deadline | undefined
   let clientLeft = false
   passing.whenClientLeaves(() => {
     clientLeft = !passing.peer.isCut()
     if (!clientLeft) return abort()
-    limits.push(setTimeout(abort, passing.usageMilliseconds ?? usageWaitMillisecondsMax))
+    usageLimit ??= setDeadline(passing.usageMilliseconds ?? usageWaitMillisecondsMax, abort)
   })
   let bytes: Uint8Array<ArrayBuffer>
   try {
@@ -206,7 +208,8 @@ export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response
     const pull = () => new Promise<void>((_, reject) => setTimeout(() => reject(error)))
     return new ReadableStream({ pull })
   } finally {
-    for (const limit of limits) clearTimeout(limit)
+    clearDeadline(limit)
+    if (usageLimit !== undefined) clearDeadline(usageLimit)
   }
   onFirstByte()
   inspector.take(bytes)

@@ -30,7 +30,7 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
   const { response, abort, whenClientLeaves, upstream } = forwarded
   const { status } = response
   const { headers } = forwarded
-  for (const [name, value] of Object.entries(pending.moreHeaders)) headers.set(name, value)
+  for (const name in pending.moreHeaders) headers.set(name, pending.moreHeaders[name] ?? '')
   if (status >= 400) logUpstreamRefusal(forwarded, pending)
   if (status === 401) {
     abort()
@@ -48,8 +48,8 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
   }
   const idleMilliseconds = upstream.idleSeconds * 1_000
   const refusal = streams ? endWithKey(pending) : undefined
-  const seen = { inspector, onFirstByte, settle, refusal }
-  const passing = { ...seen, abort, whenClientLeaves, peer: info.peer, idleMilliseconds }
+  const { peer } = info
+  const passing = { inspector, onFirstByte, settle, refusal, abort, whenClientLeaves, peer, idleMilliseconds }
   // Before anything looks at `response.body`, which would create its stream.
   if (!streams && isShort(response)) return new Response(await passWhole(passing, response), { status, headers })
   if (response.body === null) {

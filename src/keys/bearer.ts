@@ -39,10 +39,11 @@ export type Caller = { keyId: string; sessionId?: string }
 export type Principal = { key: Key; accessToken: AccessToken | undefined }
 
 /**
- * The caller, with the state of the key as of the last acknowledged change.
+ * The caller, with the state of the key as of the last acknowledged change. At once, unless a signature has to be verified or a deleted key to
+ * be read.
  * @throws Fault `unauthorized` for a missing, malformed, unknown, expired or disabled credential
  */
-export async function authenticate(request: Request, context: BearerContext): Promise<Principal> {
+export function authenticate(request: Request, context: BearerContext): Principal | Promise<Principal> {
   const header = headerOf(request)
   if (header === undefined) {
     throw new Fault('unauthorized', 'Missing Authentication header', { headers: { 'www-authenticate': 'Bearer' } })
@@ -52,11 +53,12 @@ export async function authenticate(request: Request, context: BearerContext): Pr
     throw invalidCredential('header_malformed', {
       message: 'The Authorization header must be "Bearer", a space and one credential',
     })
-  const principal = isApiKeyText(credential)
-    ? await fromApiKey(credential, context)
-    : await fromAccessToken(credential, context)
-  context.callers.set(request, { keyId: principal.key.id })
-  return principal
+  const found = isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
+  const note = (principal: Principal) => {
+    context.callers.set(request, { keyId: principal.key.id })
+    return principal
+  }
+  return found instanceof Promise ? found.then(note) : note(found)
 }
 
 /**
@@ -65,7 +67,7 @@ export async function authenticate(request: Request, context: BearerContext): Pr
  */
 export async function authenticateReader(request: Request, context: BearerContext): Promise<Principal> {
   const session = headerOf(request) === undefined ? context.findSession(request) : undefined
-  if (session === undefined) return authenticate(request, context)
+  if (session === undefined) return await authenticate(request, context)
   const { key, row } = session
   context.callers.set(request, { keyId: key.id, sessionId: row.id })
   return { key, accessToken: undefined }
@@ -85,11 +87,14 @@ function headerFromKey(request: Request): string | undefined {
  * The caller of an inference path, who may use an inference key or an access token.
  * @throws Fault `forbidden` for a management key, and as `authenticate`
  */
-export async function authenticateInference(request: Request, context: BearerContext): Promise<Principal> {
-  const principal = await authenticate(request, context)
-  if (principal.key.kind !== 'inference')
-    throw new Fault('forbidden', 'Management keys cannot call inference; use an inference key or an access token')
-  return principal
+export function authenticateInference(request: Request, context: BearerContext): Principal | Promise<Principal> {
+  const found = authenticate(request, context)
+  return found instanceof Promise ? found.then(rejectManagementKey) : rejectManagementKey(found)
+}
+
+function rejectManagementKey(principal: Principal): Principal {
+  if (principal.key.kind === 'inference') return principal
+  throw new Fault('forbidden', 'Management keys cannot call inference; use an inference key or an access token')
 }
 
 /**
@@ -104,16 +109,25 @@ export async function authenticateManagement(request: Request, context: BearerCo
   return key
 }
 
-async function fromApiKey(text: string, { registry, now }: BearerContext): Promise<Principal> {
+function fromApiKey(text: string, { registry, now }: BearerContext): Principal | Promise<Principal> {
   const hash = hashApiKey(text)
-  const key = registry.keysByHash.get(hash) ?? (await registry.deleted.keyWithHash(hash))
-  if (key === undefined) throw invalidCredential('key_unknown')
-  return { key: checkKeyState(key, now()), accessToken: undefined }
+  const principalOf = (key: Key | undefined): Principal => {
+    if (key === undefined) throw invalidCredential('key_unknown')
+    return { key: checkKeyState(key, now()), accessToken: undefined }
+  }
+  const key = registry.keysByHash.get(hash)
+  return key === undefined ? registry.deleted.keyWithHash(hash).then(principalOf) : principalOf(key)
 }
 
-async function fromAccessToken(text: string, context: BearerContext): Promise<Principal> {
-  const accessToken = context.verifiedTokens.find(text, context.now()) ?? (await verify(text, context))
-  return { key: checkKeyState(context.registry.keys.get(accessToken.keyId), context.now()), accessToken }
+function fromAccessToken(text: string, context: BearerContext): Principal | Promise<Principal> {
+  const known = context.verifiedTokens.find(text, context.now())
+  return known === undefined
+    ? verify(text, context).then((verified) => actAs(verified, context))
+    : actAs(known, context)
+}
+
+function actAs(accessToken: AccessToken, { registry, now }: BearerContext): Principal {
+  return { key: checkKeyState(registry.keys.get(accessToken.keyId), now()), accessToken }
 }
 
 async function verify(text: string, context: BearerContext): Promise<AccessToken> {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import fc from 'fast-check'
 import { hasMediaType, readBody } from '../../src/http/body.ts'
 import { requestBodyMillisecondsMax } from '../../src/limits.ts'
+import { setDeadline } from '../../src/scheduling/deadlines.ts'
 
 const limit = 100
 const url = 'http://127.0.0.1/'
@@ -98,42 +99,43 @@ describe('a body', () => {
 })
 
 describe('a slow sender', () => {
-  const spies: { mockRestore: () => void }[] = []
-  let ring: (() => void) | undefined
-  let delay: number | undefined
   let elapsed = 0
+  let clock: { mockRestore: () => void }
   beforeEach(() => {
     elapsed = 0
-    const setTimer = ((callback: () => void, milliseconds?: number) => {
-      ring = callback
-      delay = milliseconds
-      return 1
-    }) as unknown as typeof setTimeout
-    spies.push(spyOn(globalThis, 'setTimeout').mockImplementation(setTimer))
-    spies.push(spyOn(performance, 'now').mockImplementation(() => elapsed))
+    clock = spyOn(performance, 'now').mockImplementation(() => elapsed)
   })
-  afterEach(() => {
-    for (const spy of spies.splice(0)) spy.mockRestore()
+  afterEach(() => clock.mockRestore())
+
+  /** Resolves at this time, with whatever else is due by then. */
+  async function passUntil(milliseconds: number, due: Promise<void>): Promise<void> {
+    elapsed = milliseconds
+    await due
+  }
+
+  test.each([
+    ['however little it goes on sending', {}],
+    ['with a Content-Length', { 'content-length': '9' }],
+  ])('is given up when the time is over, and not before: %s', async (_, headers) => {
+    const nearly = new Promise<void>((resolve) => setDeadline(requestBodyMillisecondsMax - 1, resolve))
+    const sender = senderOf()
+    let isGivenUp = false
+    const reading = readBody(requestOf(sender.stream, headers), limit).finally(() => {
+      isGivenUp = true
+    })
+    sender.send(1)
+    await passUntil(requestBodyMillisecondsMax - 1, nearly)
+    expect(isGivenUp).toBe(false)
+    elapsed = requestBodyMillisecondsMax
+    await expect(reading).rejects.toMatchObject({ code: 'timeout', reason: 'body_late' })
   })
 
-  test('is given up when the time is over, however little it goes on sending', async () => {
+  test('that is given up is canceled', async () => {
     const sender = senderOf()
     const reading = readBody(requestOf(sender.stream), limit)
-    expect(delay).toBe(requestBodyMillisecondsMax)
-    sender.send(1)
     elapsed = requestBodyMillisecondsMax
-    ring?.()
-    await expect(reading).rejects.toMatchObject({ code: 'timeout', reason: 'body_late' })
+    await expect(reading).rejects.toMatchObject({ code: 'timeout' })
     await sender.cancelled
-  })
-
-  test('with a Content-Length is refused as well', async () => {
-    const sender = senderOf()
-    const reading = readBody(requestOf(sender.stream, { 'content-length': '9' }), limit)
-    expect(delay).toBe(requestBodyMillisecondsMax)
-    sender.send(1)
-    ring?.()
-    await expect(reading).rejects.toMatchObject({ code: 'timeout', reason: 'body_late' })
   })
 })
 

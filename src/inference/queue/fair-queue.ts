@@ -80,7 +80,7 @@ export function createFairQueue(bounds: Bounds, dependencies: Dependencies): Fai
 }
 
 function arrive(state: State, ticket: Ticket): ReturnType<FairQueue['arrive']> {
-  const free = isHeld(state, ticket) ? [] : ticket.servers.filter((server) => hasRoom(state, server))
+  const free = isHeld(state, ticket) ? [] : withRoom(state, ticket.servers)
   if (free.length > 0) {
     const server = state.choose(ticket, free)
     start(state, ticket, server)
@@ -102,8 +102,9 @@ function end(state: State, ticket: Ticket, cost: number): void {
   const server = state.running.get(ticket)
   if (server === undefined) return
   state.running.delete(ticket)
-  serverOf(state, server).running -= 1
-  correct(serverOf(state, server), ticket, cost)
+  const at = serverOf(state, server)
+  at.running -= 1
+  correct(at, ticket, cost)
   keyOf(state, ticket).running -= 1
   if (state.waiting.size > 0) startAll(state)
   forgetIdle(state, ticket)
@@ -136,6 +137,13 @@ function endWait(state: State, ticket: Ticket): void {
   for (const server of ticket.servers) dequeue(serverOf(state, server), ticket)
 }
 
+/** Most servers have no limit, so that all of them have room. */
+function withRoom(state: State, servers: readonly string[]): readonly string[] {
+  const [first] = servers
+  if (servers.length === 1 && first !== undefined) return hasRoom(state, first) ? servers : []
+  return servers.filter((server) => hasRoom(state, server))
+}
+
 function hasRoom({ servers, limitOf }: State, server: string): boolean {
   return (servers.get(server)?.running ?? 0) < limitOf(server)
 }
@@ -155,13 +163,17 @@ function forgetIfIdle(counts: Map<string, Count>, id: string): void {
 }
 
 function keyOf({ keys }: State, { key }: Ticket): Count {
-  const count = keys.get(key) ?? { ...none }
+  const known = keys.get(key)
+  if (known !== undefined) return known
+  const count = { running: 0, waiting: 0 }
   keys.set(key, count)
   return count
 }
 
 function serverOf({ servers }: State, id: string): ServerQueue {
-  const server = servers.get(id) ?? createServerQueue()
+  const known = servers.get(id)
+  if (known !== undefined) return known
+  const server = createServerQueue()
   servers.set(id, server)
   return server
 }

@@ -41,7 +41,7 @@ type Finder = {
   left: readonly Upstream[]
   triesResting: boolean
   /** The upstreams that were tried, each with the position of its group. */
-  readonly tried: Set<string>
+  readonly tried: string[]
   busy: Fault | undefined
 }
 type SearchResult = Taken | undefined | Promise<Taken | undefined>
@@ -52,7 +52,7 @@ type SearchResult = Taken | undefined | Promise<Taken | undefined>
  */
 export function searchPlaces(search: Search, context: PlaceContext): (failure: Failure | undefined) => SearchResult {
   const left = search.groups[0]?.upstreams ?? []
-  const finder: Finder = { search, context, at: 0, left, triesResting: false, tried: new Set(), busy: undefined }
+  const finder: Finder = { search, context, at: 0, left, triesResting: false, tried: [], busy: undefined }
   return (failure) => findNext(finder, failure)
 }
 
@@ -77,7 +77,9 @@ function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | 
     const group = finder.search.groups[finder.at]
     if (group !== undefined) {
       const rests = (upstream: Upstream) => circuits.rests(upstream, group.model, monotonic())
-      const upstreams = finder.triesResting ? finder.left : finder.left.filter((upstream) => !rests(upstream))
+      const isAnyAtRest = !finder.triesResting && finder.left.some(rests)
+      const upstreams = isAnyAtRest ? finder.left.filter((upstream) => !rests(upstream)) : finder.left
+      if (upstreams === group.upstreams && upstreams.length > 0) return group
       if (upstreams.length > 0) return { model: group.model, upstreams }
       goTo(finder, finder.at + 1)
       continue
@@ -127,7 +129,7 @@ function accept(finder: Finder, place: Place, model: string | undefined): Taken 
   const upstream = finder.context.registry.upstreams.get(place.upstream.id)
   const isUsable = upstream !== undefined && upstream.deletedAt === null
   if (isUsable && (finder.triesResting || circuits.admits(upstream, model, monotonic()))) {
-    finder.tried.add(`${finder.at} ${upstream.id}`)
+    finder.tried.push(`${finder.at} ${upstream.id}`)
     return { attempt: { upstream, model }, place }
   }
   place.end(0)
@@ -143,5 +145,5 @@ function goOnIfBusy(finder: Finder, error: unknown): void {
 function goTo(finder: Finder, index: number): void {
   const upstreams = finder.search.groups[index]?.upstreams ?? []
   finder.at = index
-  finder.left = upstreams.filter(({ id }) => !finder.tried.has(`${index} ${id}`))
+  finder.left = upstreams.filter(({ id }) => !finder.tried.includes(`${index} ${id}`))
 }

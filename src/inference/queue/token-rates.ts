@@ -12,16 +12,19 @@ export type TokenRates = {
 /** `monotonic` in milliseconds. One entry for each id that was ever noted, of two numbers. */
 export function createTokenRates(monotonic: () => number): TokenRates {
   const noted = new Map<string, { tokens: number; at: number }>()
-  const remainder = ({ tokens, at }: { tokens: number; at: number }) =>
-    tokens * Math.exp((at - monotonic()) / memoryMilliseconds)
+  const remainder = ({ tokens, at }: { tokens: number; at: number }, now: number) =>
+    tokens * Math.exp((at - now) / memoryMilliseconds)
   return {
     note: (id, tokens) => {
-      const before = noted.get(id)
-      noted.set(id, { tokens: tokens + (before === undefined ? 0 : remainder(before)), at: monotonic() })
+      const now = monotonic()
+      const found = noted.get(id)
+      if (found === undefined) return void noted.set(id, { tokens, at: now })
+      found.tokens = tokens + remainder(found, now)
+      found.at = now
     },
     of: (id) => {
       const found = noted.get(id)
-      return found === undefined ? 0 : (remainder(found) * 1_000) / memoryMilliseconds
+      return found === undefined ? 0 : (remainder(found, monotonic()) * 1_000) / memoryMilliseconds
     },
   }
 }

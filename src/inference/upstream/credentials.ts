@@ -5,7 +5,7 @@ import { configuredUpstreamName, type Upstream } from './targets.ts'
 
 export type Credentials = {
   /** The credential for an upstream, if it needs one. @throws Fault `bad_gateway` if it is exchanged for a token and that fails */
-  of: (upstream: Upstream) => Promise<string | undefined>
+  of: (upstream: Upstream) => string | undefined | Promise<string | undefined>
   /** A new credential for an upstream that refused this one, if it can have one. */
   replace: (upstream: Upstream, refused: string) => Promise<string | undefined>
 }
@@ -18,16 +18,30 @@ export type CredentialOptions = ExchangedTokensOptions & {
 
 /** Decrypted credentials, kept by the immutable value of an upstream: an edit makes a new value. */
 export function createCredentials({ masterKey, inEffect, ...outbound }: CredentialOptions): Credentials {
-  const opened = new WeakMap<Upstream, Promise<string>>()
+  const opened = new WeakMap<Upstream, string | Promise<string>>()
   const tokenOf = createExchangedTokens(outbound)
+
+  function open(upstream: Upstream, sealed: string): string | Promise<string> {
+    const known = opened.get(upstream)
+    if (known !== undefined) return known
+    const opening = openCredential(masterKey, upstream.id, sealed)
+    opened.set(upstream, opening)
+    void opening.then(
+      (text) => opened.set(upstream, text),
+      // The callers that wait see the error.
+      () => {},
+    )
+    return opening
+  }
+
   return {
-    of: async (upstream) => {
+    of: (upstream) => {
       if (upstream.id === configuredUpstreamName) return inEffect.read().upstreamApiKey
-      if (upstream.credentialExchange !== null) return (await tokenOf(upstream, upstream.credentialExchange).get()).text
-      if (upstream.credentialEncrypted === null) return undefined
-      const known = opened.get(upstream) ?? openCredential(masterKey, upstream.id, upstream.credentialEncrypted)
-      opened.set(upstream, known)
-      return known
+      if (upstream.credentialExchange !== null)
+        return tokenOf(upstream, upstream.credentialExchange)
+          .get()
+          .then(({ text }) => text)
+      return upstream.credentialEncrypted === null ? undefined : open(upstream, upstream.credentialEncrypted)
     },
     replace: async (upstream, refused) => {
       if (upstream.credentialExchange === null) return undefined

@@ -2,6 +2,7 @@
 import { Fault } from '../../fault.ts'
 import { parseTraceparent } from '../../http/traceparent.ts'
 import type { Fetch } from '../../runtime/outbound.ts'
+import { clearDeadline, setDeadline } from '../../scheduling/deadlines.ts'
 import type { Credentials } from './credentials.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
 import type { Reachability } from './reachability.ts'
@@ -71,18 +72,21 @@ export async function forward(
   request.signal.addEventListener('abort', () => leave())
   let isLate = false
   const waitForFirstByte = () =>
-    setTimeout(() => {
+    setDeadline(firstByteMilliseconds, () => {
       isLate = true
       abort()
-    }, firstByteMilliseconds)
-  let timer = waitForFirstByte()
+    })
+  let deadline = waitForFirstByte()
   // It begins again with each chunk of a body that is still arriving.
   const onProgress = () => {
-    clearTimeout(timer)
-    timer = waitForFirstByte()
+    clearDeadline(deadline)
+    deadline = waitForFirstByte()
   }
   try {
-    const headers = await headersFor(request, outgoing, upstream, context)
+    const headers = headersFor(request, outgoing, upstream, context)
+    const known = context.credentials.of(upstream)
+    const credential = known instanceof Promise ? await known : known
+    if (credential !== undefined) headers.authorization = bearerPrefix + credential
     const url = urlFor(request, outgoing, upstream)
     const isReplayable = body === undefined || body.bytes !== undefined
     const send = () =>
@@ -127,7 +131,7 @@ export async function forward(
     if (isLate) throw new Fault('gateway_timeout', 'The inference server did not respond in time', { cause })
     throw new Fault('bad_gateway', 'The inference server cannot be reached', { cause })
   } finally {
-    clearTimeout(timer)
+    clearDeadline(deadline)
   }
 }
 
@@ -153,12 +157,13 @@ function forwardedQuery(url: string, names: readonly string[]): string {
   return passed.length === 0 ? '' : `?${new URLSearchParams(passed)}`
 }
 
-async function headersFor(
+/** Without the credential. */
+function headersFor(
   request: Request,
   { body, requestId, sessionId }: OutgoingRequest,
   upstream: Upstream,
-  { via, credentials }: UpstreamContext,
-): Promise<Record<string, string>> {
+  { via }: UpstreamContext,
+): Record<string, string> {
   const before = request.headers.get('via')
   const headers = selectForwarded(request.headers, upstream.forwardedHeaders)
   // A proxy does not pass on a trace that it cannot read (W3C Trace Context §4.3).
@@ -171,8 +176,6 @@ async function headersFor(
   if (body !== undefined) headers['content-type'] = body.contentType
   headers['x-request-id'] = requestId
   if (sessionId !== undefined && isHeaderValue(sessionId)) headers['x-session-id'] = sessionId
-  const credential = await credentials.of(upstream)
-  if (credential !== undefined) headers.authorization = bearerPrefix + credential
   return headers
 }
 
