@@ -79,8 +79,8 @@ export type Advance = { at: number; versionsMore: Map<string, number> }
 export function insertPresetVersions(made: Preset[], advance: Advance, versions: PresetVersion[]): Statement[] {
   const alike = Map.groupBy(advance.versionsMore, ([, more]) => more)
   return [
-    ...(made.length === 0 ? [] : [insertRows(newPresets, made)]),
-    ...(versions.length === 0 ? [] : [insertRows(newVersions, versions)]),
+    ...inChunks(made).map((some) => insertRows(newPresets, some)),
+    ...inChunks(versions).map((some) => insertRows(newVersions, some)),
     ...[...alike].map(([more, ids]) =>
       advancePresets(
         ids.map(([id]) => id),
@@ -89,6 +89,16 @@ export function insertPresetVersions(made: Preset[], advance: Advance, versions:
       ),
     ),
   ]
+}
+
+/** A statement has at most 32,766 values, and these tables up to 16 columns. */
+const rowsPerStatement = 250
+
+function inChunks<Row>(rows: Row[]): Row[][] {
+  const chunks: Row[][] = []
+  for (let start = 0; start < rows.length; start += rowsPerStatement)
+    chunks.push(rows.slice(start, start + rowsPerStatement))
+  return chunks
 }
 
 /** Counts up in the presets table, because a lookup of each preset's version numbers is slower. */

@@ -6,7 +6,7 @@ import { insertIssuer, updateIssuer } from '../../../db/tables/issuers.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
 import { putPrices } from '../../../db/tables/upstreams.ts'
-import type { Statement } from '../../../db/write/rows.ts'
+import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
 import { findOrDraftUser, type UserDraft } from '../../keys/users.ts'
 import { isSame } from '../../values/same-json.ts'
@@ -33,7 +33,7 @@ export type Draft = {
   /** What the saved entry says differently, although the names are equal. */
   was?: Entry
   id: string
-  save: () => Statement[]
+  save: () => (Statement | Bulk)[]
   policy?: Policy
   secret?: string
 }

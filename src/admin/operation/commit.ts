@@ -3,7 +3,7 @@
 import { isStale } from '../../../db/remote/refresh.ts'
 import { serverFailureOf } from '../../../db/remote/server-errors.ts'
 import { actorColumns, recordChanges, recordKnownChange, type TouchedRow } from '../../../db/tables/admin-changes.ts'
-import type { Statement } from '../../../db/write/rows.ts'
+import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import { Fault } from '../../fault.ts'
 import { changeOutcomeUnknown } from '../../nodes/database-unreachable.ts'
@@ -24,7 +24,7 @@ export type ChangeContext = Needs<'writer' | 'orm' | 'registry' | 'now' | 'actor
  */
 export async function commit(
   context: ChangeContext & { groupId?: string },
-  statements: Statement[],
+  statements: (Statement | Bulk)[],
   touched: TouchedRow[],
   load: () => Promise<void> = async () => {},
 ): Promise<void> {

@@ -4,12 +4,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Preset as PresetRow } from '../../../db/schema/schema.ts'
 import { updatePreset } from '../../../db/tables/presets.ts'
-import type { Statement } from '../../../db/write/rows.ts'
+import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
 import { findOrDraftUser, type UserDraft } from '../../keys/users.ts'
 import { presetPageRowsMax, presetsAtOnceMax } from '../../limits.ts'
 import type { Preset } from '../../presets/drafts.ts'
-import { checkPresetCount, draftVersion, type NewVersion, versionStatements } from '../../presets/drafts.ts'
+import { checkPresetCount, draftVersion, type NewVersion, saveVersion } from '../../presets/drafts.ts'
 import { encodeConfig, type PresetContent, readPresetContent } from '../../presets/preset.ts'
 import { checkPresetSlug } from '../../presets/reference.ts'
 import { presetLabels } from '../../presets/shapes.ts'
@@ -121,12 +121,12 @@ async function commitPlans(context: ChangeContext, creator: UserDraft, plans: Pr
   )
 }
 
-/** The statements that save what the plans change. */
-export function presetStatements({ orm }: Needs<'orm'>, plans: PresetPlan[]): Statement[] {
+/** What saves the changes of the plans. New versions share statements with those of other plans. */
+export function presetStatements({ orm }: Needs<'orm'>, plans: PresetPlan[]): (Statement | Bulk)[] {
   // A new preset is inserted with its other fields.
   const updated = plans.filter(({ before, change }) => before !== undefined && Object.keys(change).length > 0)
   return [
-    ...versionStatements(plans.flatMap(({ version }) => version ?? [])),
+    ...plans.flatMap(({ version }) => (version === undefined ? [] : [saveVersion(version)])),
     ...updated.map(({ after, change }) => updatePreset(orm, after.id, change)),
   ]
 }

@@ -13,7 +13,7 @@ afterAll(() => latchkey.stop())
 type Entry = { slug: string; config: object }
 const exported = () => latchkey.admin<{ presets: Entry[] }>('config.export', { only: ['presets'] })
 const apply = (document: object) => latchkey.admin('config.apply', { document })
-const documentOf = (...presets: object[]) => ({ latchkey: 1, presets })
+const documentOf = <Preset extends object>(...presets: Preset[]) => ({ latchkey: 1, presets })
 
 /** A tool whose schema makes the settings so deep: the settings, `tools`, the tool, `function` and `parameters` are five levels. */
 function withDepth(depth: number) {
@@ -63,4 +63,21 @@ test('an export lets the event loop turn while it reads versions that are not in
   await exported()
   clearInterval(turning)
   expect(turns).toBeGreaterThan(5)
+})
+
+test('more presets than one statement holds are made in one change, and get their second versions in one', async () => {
+  const documentWith = (stop: string) =>
+    documentOf(
+      ...Array.from({ length: 600 }, (_, index) => ({ slug: `large-${index}`, config: { stop, seed: index } })),
+    )
+  for (const stop of ['first', 'second']) {
+    await apply(documentWith(stop))
+    const { presets } = await exported()
+    const saved = presets.filter(({ slug }) => slug.startsWith('large-'))
+    expect(new Map(saved.map(({ slug, config }) => [slug, config]))).toEqual(
+      new Map(documentWith(stop).presets.map(({ slug, config }) => [slug, config])),
+    )
+  }
+  const versions = await latchkey.admin<{ total_count: number }>('presets.versions', { preset: 'large-599' })
+  expect(versions.total_count).toBe(2)
 })
