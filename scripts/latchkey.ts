@@ -33,6 +33,8 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   nodes: async () => (await import('./nodes.ts')).nodesCommand,
   database: async () => (await import('./database.ts')).databaseCommand,
   jwks: async () => (await import('./jwks.ts')).jwksCommand,
+  login: async () => (await import('./login.ts')).loginCommand,
+  logout: async () => (await import('./logout.ts')).logoutCommand,
   token: async () => (await import('./token.ts')).tokenCommand,
   exec: async () => (await import('./exec.ts')).execCommand,
   agent: async () => (await import('./agent.ts')).agentCommand,

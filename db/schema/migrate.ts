@@ -35,6 +35,7 @@ import units from './migrations/0031_units.sql' with { type: 'text' }
 import roles from './migrations/0032_roles.sql' with { type: 'text' }
 import budgetHolds from './migrations/0033_budget_holds.sql' with { type: 'text' }
 import callersSeeUpstreams from './migrations/0034_callers_see_upstreams.sql' with { type: 'text' }
+import issuerLogins from './migrations/0035_issuer_logins.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -73,6 +74,7 @@ export const migrations: Migration[] = [
   { version: 32, name: 'roles', statements: statementsOf(roles) },
   { version: 33, name: 'budget_holds', statements: statementsOf(budgetHolds) },
   { version: 34, name: 'callers_see_upstreams', statements: statementsOf(callersSeeUpstreams) },
+  { version: 35, name: 'issuer_logins', statements: statementsOf(issuerLogins) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -125,6 +125,9 @@ export const issuers = sqliteTable('issuers', {
   keyBundle: text('key_bundle', { mode: 'json' }).$type<KeyBundleRecord>(),
   /** Whether strangers can get its tokens, as an administrator answered. */
   shared: flag('shared'),
+  loginClientId: text('login_client_id'),
+  loginScopes: text('login_scopes'),
+  loginRedirectUri: text('login_redirect_uri'),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {

@@ -23,7 +23,7 @@ export function makeAgentCommand(described: AgentCommand): Command {
   for (const { name: flag, former } of options) if (former !== undefined) acceptFormerOption(made, former, flag)
   made.addHelpText('after', `\n${notes}`)
   // The options after the first operand belong to the command that it names.
-  if (operands !== undefined) made.passThroughOptions()
+  if (operands?.endsWith('...>')) made.passThroughOptions()
   return made.action(async (...all: unknown[]) => {
     const { words, options: parsed } = givenTo(all)
     const given = Object.fromEntries(

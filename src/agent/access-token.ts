@@ -3,7 +3,7 @@
 import { Fault } from '../fault.ts'
 import { type AccessToken, checkBaseUrl, exchangeToken } from './exchange.ts'
 import { withFileLock } from './file-lock.ts'
-import { detectIdentity, distinguishIdentity, type Identity } from './identity.ts'
+import { distinguishIdentity, type Identity } from './identity.ts'
 import { type Audience, distinguishContent, type Platform, readIdentityToken } from './identity-token.ts'
 import { openTokenFolder, readEntry, tokenPath, writeEntry } from './token-folder.ts'
 
@@ -16,18 +16,15 @@ export type AgentDependencies = { platform: Platform; now: () => number; userAge
 const remainingMillisecondsMin = 120_000
 
 /** The values of the options; undefined and '' mean that the option is not set. */
-export type SourceOptions = { url: string; policy: string; identity?: Identity; audience?: string; allowsHttp: boolean }
+export type SourceOptions = { url: string; policy: string; identity: Identity; audience?: string; allowsHttp: boolean }
 
-/** Completes the options: the identity from the environment, the audience from the origin of the URL. */
-export function tokenSource(
-  { url, policy, identity, audience = '', allowsHttp }: SourceOptions,
-  platform: Platform,
-): TokenSource {
+/** Completes the options: the audience from the origin of the URL. */
+export function tokenSource({ url, policy, identity, audience = '', allowsHttp }: SourceOptions): TokenSource {
   const base = checkBaseUrl(url, { allowsHttp })
   return {
     url: base,
     policy,
-    identity: identity ?? detectIdentity(platform.environment),
+    identity,
     audience:
       audience === '' ? { value: new URL(base).origin, isDefault: true } : { value: audience, isDefault: false },
   }

@@ -7,7 +7,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 const bodyBytesMax = 64 * 1024
 
 /**
- * Sends a request and returns the status and the text of the response. `name` starts the sentence of every failure: no
+ * Sends a request and returns the status, the headers and the text of the response. `name` starts the sentence of every failure: no
  * connection, a redirect, more than 64 KB, or `milliseconds` without the whole response.
  */
 export async function fetchText(
@@ -16,7 +16,7 @@ export async function fetchText(
   init: RequestInit,
   name: string,
   milliseconds = 20_000,
-): Promise<{ status: number; text: string }> {
+): Promise<{ status: number; headers: Headers; text: string }> {
   const signal = AbortSignal.timeout(milliseconds)
   const isRefused = (error: unknown) => error instanceof Fault
   try {
@@ -27,7 +27,8 @@ export async function fetchText(
         hint: `: check the URL ${shown(url)}`,
       })
     }
-    return { status: response.status, text: await readText(response, signal, name) }
+    const { status, headers } = response
+    return { status, headers, text: await readText(response, signal, name) }
   } catch (error) {
     if (isRefused(error)) throw error
     if (signal.aborted)

@@ -10,10 +10,7 @@ export const withoutProxy = { proxyEnv: {} }
 
 export const fetchFromHere: Fetch = (url, init) => (isDirect(url) ? fetchDirectly(url, init) : fetch(url, init))
 
-/**
- * By node:http with its own agent. The response has no
- * headers, and a redirect is not followed.
- */
+/** By node:http with its own agent. Of the headers, the response has `content-type` alone, and a redirect is not followed. */
 async function fetchDirectly(url: string, init: RequestInit): Promise<Response> {
   const request = new Request(url, init)
   const body = Buffer.from(await request.arrayBuffer())
@@ -27,7 +24,10 @@ async function fetchDirectly(url: string, init: RequestInit): Promise<Response> 
   // The constructor refuses a body for these.
   const hasBody = ![204, 205, 304].includes(status)
   if (!hasBody) answer.resume()
-  return new Response(hasBody ? (Readable.toWeb(answer) as unknown as ReadableStream<Uint8Array>) : null, { status })
+  const mediaType = answer.headers['content-type']
+  const kept = mediaType === undefined ? {} : { headers: { 'content-type': mediaType } }
+  const readable = hasBody ? (Readable.toWeb(answer) as unknown as ReadableStream<Uint8Array>) : null
+  return new Response(readable, { status, ...kept })
 }
 
 function signalOf({ signal }: RequestInit): { signal?: AbortSignal } {

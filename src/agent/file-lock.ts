@@ -13,9 +13,10 @@ const staleMilliseconds = 90_000
  * can in rare cases run at the same time.
  */
 export async function withFileLock<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + 2 * staleMilliseconds
+  const calledAt = performance.now()
+  const deadline = calledAt + 2 * staleMilliseconds
   while (!(await take(path))) {
-    if (await isAbandoned(path)) await rm(path, { force: true })
+    if (await isAbandoned(path, performance.now() - calledAt)) await rm(path, { force: true })
     else if (performance.now() > deadline)
       throw new Fault('timeout', `The lock ${path} is held by another process`, {
         hint: ': end it, or remove the file',
@@ -51,11 +52,14 @@ async function take(path: string): Promise<boolean> {
   }
 }
 
-async function isAbandoned(path: string): Promise<boolean> {
+/** `waited` does not count the time that the machine slept, during which a holder could not go on either. */
+async function isAbandoned(path: string, waited: number): Promise<boolean> {
   try {
     // A lock that is still empty was taken a moment ago.
     const [pid = '', host = ''] = (await readFile(path, 'utf8')).split(' ')
-    if (host === hostname() && pid !== '' && !isRunning(Number(pid))) return true
+    const isHere = host === hostname() && pid !== ''
+    if (isHere && !isRunning(Number(pid))) return true
+    if (isHere && waited <= staleMilliseconds) return false
     return Math.abs(Date.now() - (await stat(path)).mtimeMs) > staleMilliseconds
   } catch {
     // It was released meanwhile.

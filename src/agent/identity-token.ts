@@ -2,6 +2,7 @@
 import { Fault } from '../fault.ts'
 import { type Fetch, fetchText } from './bounded-fetch.ts'
 import { type Environment, type Identity, kubernetesTokenPath, nameIdentity } from './identity.ts'
+import { loginPath, readLogin } from './login/login-files.ts'
 import { lastingClaims } from './unverified-claims.ts'
 
 /**
@@ -15,6 +16,8 @@ export type Platform = {
   fetch: Fetch
   run: (program: string, args: readonly string[]) => Promise<string>
   fetchSvid: (socketPath: string, audience: string) => Promise<string>
+  /** The ID token of a person who has signed in (login/id-token.ts). */
+  findIdToken: (login: { url: string; policy: string }) => Promise<string>
 }
 
 /** `audience` is what the token must be for. `isDefault`: nobody named it, it is the origin of the base URL. */
@@ -46,6 +49,8 @@ function read(identity: Identity, audience: Audience, platform: Platform): Promi
       return Promise.resolve(variable(identity.name, platform, 'set it, or choose a different --identity'))
     case 'gitlab':
       return Promise.resolve(variable(identity.name, platform, `add id_tokens: ${identity.name}: aud: to the job`))
+    case 'login':
+      return platform.findIdToken(identity)
     case 'command':
       return run('/bin/sh', ['-c', identity.command], platform, 'the command of --identity')
     case 'buildkite':
@@ -68,10 +73,17 @@ function read(identity: Identity, audience: Audience, platform: Platform): Promi
 export async function distinguishContent(identity: Identity, audience: Audience, platform: Platform): Promise<string> {
   const { readFile, folder } = platform
   if (identity.kind === 'command') return folder
+  // After a new login, a token of the former person must not be used.
+  if (identity.kind === 'login') return loginNameOf(identity, platform)
   if (identity.kind === 'spiffe') return readSvid(identity.path, audience, platform).then(lastingClaims, () => '')
   const path = 'path' in identity ? identity.path : identity.kind === 'kubernetes' ? kubernetesTokenPath : undefined
   if (path === undefined) return ''
   return readFile(path).then(lastingClaims, () => '')
+}
+
+function loginNameOf(identity: { url: string; policy: string }, { environment }: Platform): string {
+  const login = readLogin(loginPath(environment, identity))
+  return login === undefined ? '' : `${login.issuer} ${login.subject} ${login.signedInAt}`
 }
 
 // The default token of a pod is for the API server of the cluster, which must not go anywhere else.

@@ -9,6 +9,8 @@ export type Identity =
   | { kind: 'file' | 'spiffe'; path: string }
   | { kind: 'env' | 'gitlab'; name: string }
   | { kind: 'command'; command: string }
+  /** A person who signed in with `latchkey login`, to the server and for the policy. */
+  | { kind: 'login'; url: string; policy: string }
   | { kind: 'github' | 'kubernetes' | 'buildkite' | 'circleci' | 'azure' | 'gcp' }
 
 /** Names a file with the token; part of the detection. */
@@ -19,14 +21,18 @@ export const kubernetesTokenPath = '/var/run/latchkey/token'
 const gitlabVariable = 'LATCHKEY_JWT'
 
 export const identityForms =
-  'file:PATH, env:NAME, github, gitlab:NAME, kubernetes, buildkite, circleci, azure, gcp, spiffe:FILE, spiffe:unix:SOCKET or command:CMD'
+  'file:PATH, env:NAME, github, gitlab:NAME, kubernetes, buildkite, circleci, azure, gcp, spiffe:FILE, spiffe:unix:SOCKET, command:CMD or login'
 
 const plainKinds = ['github', 'kubernetes', 'buildkite', 'circleci', 'azure', 'gcp'] as const
 
+/** What `login` needs to name a login. */
+type Target = { url: string; policy: string }
+
 /** Parses the value of --identity or LATCHKEY_IDENTITY. Throws a `usage` fault that lists the forms. */
-export function parseIdentity(text: string): Identity {
+export function parseIdentity(text: string, { url, policy }: Target): Identity {
   const plain = plainKinds.find((kind) => kind === text)
   if (plain !== undefined) return { kind: plain }
+  if (text === 'login') return { kind: 'login', url, policy }
   if (text === 'gitlab') return { kind: 'gitlab', name: gitlabVariable }
   const split = text.indexOf(':')
   const kind = text.slice(0, Math.max(split, 0))
@@ -53,10 +59,10 @@ const markers: readonly { variable: string; value?: string; identity: Identity }
 
 /**
  * Finds the identity of a workload whose user names none. The first that applies wins: a token file, GitHub, GitLab,
- * Buildkite, CircleCI, Kubernetes. CI comes before Kubernetes, because runners are often pods. Metadata services are
- * never asked. Throws a fault that names what to set if nothing applies.
+ * Buildkite, CircleCI, Kubernetes, a login of this user. CI comes before Kubernetes, because runners are often pods.
+ * Metadata services are never asked. Throws a fault that names what to set if nothing applies.
  */
-export function detectIdentity(environment: Environment): Identity {
+export function detectIdentity(environment: Environment, login?: Target): Identity {
   const path = environment[tokenFileVariable]
   if (path !== undefined && path !== '') return { kind: 'file', path }
   const found = markers.find(({ variable, value }) => {
@@ -64,8 +70,9 @@ export function detectIdentity(environment: Environment): Identity {
     return value === undefined ? text !== '' : text === value
   })
   if (found !== undefined) return found.identity
+  if (login !== undefined) return { kind: 'login', ...login }
   throw new Fault('unavailable', 'No identity was found in this environment', {
-    hint: `: set LATCHKEY_IDENTITY or --identity to ${identityForms}`,
+    hint: `: people run latchkey login URL; for a workload, set LATCHKEY_IDENTITY or --identity to ${identityForms}`,
   })
 }
 

@@ -16,6 +16,11 @@ export const thisMachine: Platform = {
   fetch: fetchFromHere,
   run: runProgram,
   fetchSvid: fetchJwtSvid,
+  // Workloads never need the library.
+  findIdToken: async (login) => {
+    const { findIdToken } = await import('./login/id-token.ts')
+    return findIdToken(login, { environment: process.env, fetch: fetchFromHere, now: Date.now })
+  },
 }
 
 /** Reads at most 64 KB, and rejects for more: a device or a wrong path can be endless. */

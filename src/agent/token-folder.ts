@@ -8,7 +8,8 @@ import { Fault } from '../fault.ts'
 import type { Environment } from './identity.ts'
 import { replaceFile } from './token-file.ts'
 
-const fileBytesMax = 32 * 1024
+/** A token has at most 16 KB, and a login keeps two. */
+const fileBytesMax = 64 * 1024
 const keptMilliseconds = 24 * 60 * 60 * 1000
 
 /**
@@ -17,7 +18,11 @@ const keptMilliseconds = 24 * 60 * 60 * 1000
  */
 export async function openTokenFolder(environment: Environment): Promise<string> {
   const runtime = environment.XDG_RUNTIME_DIR ?? ''
-  const path = runtime === '' ? join(tmpdir(), `latchkey-${userId()}`) : join(runtime, 'latchkey')
+  return openOwnFolder(runtime === '' ? join(tmpdir(), `latchkey-${userId()}`) : join(runtime, 'latchkey'))
+}
+
+/** Creates the folder if needed and returns its path. Throws a fault if it is a link, belongs to another user, or is open to others. */
+export async function openOwnFolder(path: string): Promise<string> {
   await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw refuse(`The folder ${path} for tokens could not be created: ${error.code}`)
   })

@@ -1,5 +1,5 @@
 // What clients discover by themselves: the metadata of the authorization server (RFC 8414) and of the protected resource
-// (RFC 9728). Both are public, and follow from the base URL and the settings alone.
+// (RFC 9728), which also lists the logins for people. Both are public.
 import { Fault } from '../fault.ts'
 import type { Endpoint, Handle } from '../http/endpoint.ts'
 import { errorResponses } from '../http/operation-doc.ts'
@@ -7,9 +7,14 @@ import { json } from '../http/reply.ts'
 import { accessTokenKeysCacheSeconds } from '../limits.ts'
 import { type } from '../values/shape.ts'
 import { jwtBearerGrant, tokenExchangeGrant } from './grants.ts'
+import { loginOfferShape } from './login-offers.ts'
 
 /** What the documents say. `baseUrl` is the issuer of access tokens, and the resource that they are for. */
-export type MetadataContext = { baseUrl: string; config: { jwtBearer: boolean } }
+export type MetadataContext = {
+  baseUrl: string
+  config: { jwtBearer: boolean }
+  listLoginOffers: () => (typeof loginOfferShape.infer)[]
+}
 
 const authorizationServerShape = type({
   issuer: 'string',
@@ -26,6 +31,7 @@ const protectedResourceShape = type({
   authorization_servers: 'string[]',
   scopes_supported: 'string[]',
   bearer_methods_supported: 'string[]',
+  latchkey_logins: loginOfferShape.array(),
 }).configure({ title: 'ProtectedResourceMetadata' })
 
 function describeAuthorizationServer({ baseUrl, config }: MetadataContext): typeof authorizationServerShape.infer {
@@ -41,12 +47,17 @@ function describeAuthorizationServer({ baseUrl, config }: MetadataContext): type
   }
 }
 
-function describeProtectedResource({ baseUrl }: MetadataContext): typeof protectedResourceShape.infer {
+/**
+ * The service itself issues the tokens for the resource. Issuers that offer a login are not among its authorization servers: their tokens
+ * must be exchanged first.
+ */
+function describeProtectedResource({ baseUrl, listLoginOffers }: MetadataContext): typeof protectedResourceShape.infer {
   return {
     resource: baseUrl,
     authorization_servers: [baseUrl],
     scopes_supported: ['inference'],
     bearer_methods_supported: ['header'],
+    latchkey_logins: listLoginOffers(),
   }
 }
 
@@ -83,7 +94,8 @@ export const metadataEndpoints: Endpoint<MetadataContext>[] = [
     openapi: {
       ...documented,
       name: 'protectedResourceMetadata',
-      summary: 'Which authorization server issues tokens for the service (RFC 9728)',
+      summary:
+        'Which authorization server issues tokens for the service, and as which clients people sign in (RFC 9728)',
       responses: { 200: { description: 'The metadata', shape: protectedResourceShape }, ...errorResponses(404) },
     },
   },

@@ -18,6 +18,7 @@ import linter from './linter.md' with { type: 'text' }
 import monitoring from './monitoring.md' with { type: 'text' }
 import operating from './operating.md' with { type: 'text' }
 import page from './page.md' with { type: 'text' }
+import people from './people.md' with { type: 'text' }
 import policies from './policies.md' with { type: 'text' }
 import presets from './presets.md' with { type: 'text' }
 import recipes from './recipes.md' with { type: 'text' }
@@ -36,6 +37,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['upgrade', upgrade],
   ['recipes', recipes],
   ['workloads', workloads],
+  ['people', people],
   ['policies', policies],
   ['linter', linter],
   ['issuers', issuers],

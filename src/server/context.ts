@@ -20,6 +20,8 @@ import type { Outbound } from '../federation/issuer/guarded-fetch.ts'
 import { createIssuerKeys } from '../federation/issuer/issuer-keys.ts'
 import { privateNetworksFor } from '../federation/issuer/issuer-url.ts'
 import { adoptNewer } from '../federation/issuer/stored-keys.ts'
+import { createLoginOffers } from '../federation/login-offers.ts'
+import type { MetadataContext } from '../federation/metadata-endpoints.ts'
 import { createClaimHash } from '../federation/recording/claim-hash.ts'
 import { createClaimRecorder } from '../federation/recording/claim-recorder.ts'
 import type { ExchangeContext } from '../federation/token-endpoint.ts'
@@ -79,6 +81,7 @@ export type Context = OpenContext &
   ModelsContext &
   PresetContext &
   HealthContext &
+  MetadataContext &
   MetricsEndpointContext &
   RevisionContext & { accessLog: AccessLog; findingCounts: FindingCounts }
 
@@ -214,6 +217,7 @@ export async function openServing(
     clockDifferences: createClockDifferences(admin.registry.onDeleted),
     ...{ callers: new WeakMap(), revisionKey: createRevisionKey(hex), page, baseUrl, fetch },
     findSession: createSessionFinder(page),
+    listLoginOffers: createLoginOffers(registry),
     exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
     replayGuard: await openReplayGuard(admin),
     claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),

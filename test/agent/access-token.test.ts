@@ -20,6 +20,7 @@ function workload(respond: (exchanges: number) => Response | Promise<Response>) 
       folder: '/',
       readFile: () => Promise.reject(new Error('no file')),
       run: () => Promise.reject(new Error('no program')),
+      findIdToken: () => Promise.reject(new Error('no login')),
       fetchSvid: () => Promise.reject(new Error('no socket')),
       fetch: async () => {
         state.exchanges += 1
@@ -30,7 +31,7 @@ function workload(respond: (exchanges: number) => Response | Promise<Response>) 
     userAgent: 'test',
   }
   const options = { url: 'https://llm.example.com/v1/', policy: 'p', allowsHttp: false }
-  const source = tokenSource({ ...options, identity: { kind: 'env', name: 'JWT' } }, dependencies.platform)
+  const source = tokenSource({ ...options, identity: { kind: 'env', name: 'JWT' } })
   return { state, find: (force = false) => findAccessToken(source, { force }, dependencies) }
 }
 

@@ -52,6 +52,10 @@ function platformOf(
       asked.push({ url, headers: headers as Record<string, string> })
       return response()
     },
+    findIdToken: async ({ url, policy }) => {
+      asked.push({ program: 'login', args: [url, policy] })
+      return jwt
+    },
     fetchSvid: async (socket, wanted) => {
       asked.push({ program: socket, args: [wanted] })
       return jwt
@@ -63,6 +67,8 @@ function platformOf(
   }
   return { platform, asked }
 }
+
+const login = { url: 'https://llm.example.com/v1', policy: 'p' }
 
 describe('an environment shows the identity', () => {
   const environments: [name: string, environment: Environment, identity: string][] = [
@@ -99,11 +105,11 @@ test('a value of --identity is a known form; no other is repeated, since it can 
     'spiffe:/svid',
     'command:a b',
   ]
-  for (const form of forms) expect(nameIdentity(parseIdentity(form))).toBe(form)
-  expect(nameIdentity(parseIdentity('gitlab'))).toBe('gitlab:LATCHKEY_JWT')
+  for (const form of forms) expect(nameIdentity(parseIdentity(form, login))).toBe(form)
+  expect(nameIdentity(parseIdentity('gitlab', login))).toBe('gitlab:LATCHKEY_JWT')
   for (const wrong of ['', jwt, 'file:', 'env:1A', 'env:A B', 'github:x', 'GitHub', `vault:${jwt}`]) {
-    expect(() => parseIdentity(wrong)).toThrow('is not a valid value for --identity')
-    expect(() => parseIdentity(wrong)).not.toThrow(jwt)
+    expect(() => parseIdentity(wrong, login)).toThrow('is not a valid value for --identity')
+    expect(() => parseIdentity(wrong, login)).not.toThrow(jwt)
   }
 })
 
@@ -151,7 +157,7 @@ describe('the token comes', () => {
   for (const [name, identity, wanted, environment, expected] of sources) {
     test(name, async () => {
       const { platform, asked } = platformOf(environment)
-      expect(await readIdentityToken(parseIdentity(identity), wanted, platform)).toBe(jwt)
+      expect(await readIdentityToken(parseIdentity(identity, login), wanted, platform)).toBe(jwt)
       expect(asked).toEqual(expected)
     })
   }
@@ -159,7 +165,7 @@ describe('the token comes', () => {
   test('from a file, read again each time', async () => {
     const files: Record<string, string> = { '/t': `${jwt}\n`, '/var/run/latchkey/token': jwt }
     const { platform } = platformOf(pod, { files })
-    const read = (identity: string) => readIdentityToken(parseIdentity(identity), audience, platform)
+    const read = (identity: string) => readIdentityToken(parseIdentity(identity, login), audience, platform)
     expect([await read('file:/t'), await read('spiffe:/t'), await read('kubernetes')]).toEqual([jwt, jwt, jwt])
     files['/t'] = 'a.b.c'
     expect(await read('file:/t')).toBe('a.b.c')
@@ -220,7 +226,7 @@ describe('the failure names', () => {
   for (const [name, identity, environment, message, hint] of missing) {
     test(name, async () => {
       const { platform } = platformOf(environment, { files })
-      const failed = readIdentityToken(parseIdentity(identity), audience, platform)
+      const failed = readIdentityToken(parseIdentity(identity, login), audience, platform)
       await expect(failed).rejects.toMatchObject({
         code: 'unavailable',
         message: expect.stringContaining(message),
@@ -249,7 +255,7 @@ test('two jobs of one user on one runner differ, and the same job does not', () 
     ['circleci', circleJob, { ...circleJob, CIRCLE_OIDC_TOKEN_V2: 'b' }],
   ]
   for (const [identity, one, other] of pairs) {
-    const textIn = (environment: Environment) => distinguishIdentity(parseIdentity(identity), environment)
+    const textIn = (environment: Environment) => distinguishIdentity(parseIdentity(identity, login), environment)
     expect(textIn(one)).toBe(textIn({ ...one }))
     expect(textIn(one)).not.toBe(textIn(other))
   }
@@ -259,7 +265,10 @@ test('one file that belongs to two workloads in turn differs, and a renewed toke
   const tokenOf = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
   const textOf = (identity: string, claims: object, folder = '/') => {
     const files = { '/t': tokenOf(claims), [kubernetesTokenPath]: tokenOf(claims) }
-    return distinguishContent(parseIdentity(identity), audience, { ...platformOf({}, { files }).platform, folder })
+    return distinguishContent(parseIdentity(identity, login), audience, {
+      ...platformOf({}, { files }).platform,
+      folder,
+    })
   }
   const workload = { iss: 'https://idp', sub: 'one', iat: 1, exp: 2, jti: 'a' }
   for (const identity of ['file:/t', 'spiffe:/t', 'kubernetes']) {

@@ -12,7 +12,7 @@ const asker = `
   const { thisMachine } = await import(${JSON.stringify(join(room, 'this-machine.ts'))})
   const dependencies = { platform: thisMachine, now: Date.now, userAgent: 'test' }
   const identity = { kind: 'env', name: 'JWT' }
-  const source = tokenSource({ url: process.env.URL, policy: 'p', identity, allowsHttp: false }, thisMachine)
+  const source = tokenSource({ url: process.env.URL, policy: 'p', identity, allowsHttp: false })
   process.stdout.write('ready ')
   await Bun.stdin.text()
   const ask = () => findAccessToken(source, { force: false }, dependencies)

@@ -13,7 +13,7 @@ test('a token that could not be written is written again, before the next renewa
     userAgent: 'test',
   }
   const options = { url: 'https://llm.example.com/v1', policy: 'p', allowsHttp: false }
-  const source = tokenSource({ ...options, identity: { kind: 'env', name: 'JWT' } }, dependencies.platform)
+  const source = tokenSource({ ...options, identity: { kind: 'env', name: 'JWT' } })
   const [events, attempts]: [string[], string[]] = [[], []]
   const written = Promise.withResolvers<void>()
   const held = holdSource(source, dependencies, {

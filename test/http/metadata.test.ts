@@ -34,6 +34,7 @@ describe('a client that knows the base URL alone', () => {
       authorization_servers: [plain.server.baseUrl],
       scopes_supported: ['inference'],
       bearer_methods_supported: ['header'],
+      latchkey_logins: [],
     })
     const issuer = new URL(resource.authorization_servers?.[0] ?? '')
     const request = oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' })

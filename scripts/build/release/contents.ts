@@ -1,13 +1,12 @@
 // What is inside a compiled program: packages, runtime and libraries with their versions, digests and licenses.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { createClient } from '@libsql/client'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { findBundledPackages, root } from './compile.ts'
+import { findBundledPackages } from './compile.ts'
 import { type Component, createSbom } from './cyclonedx.ts'
 import { writeLicenses } from './license-texts.ts'
 import { findCrates, linkedIntoBun } from './linked-libraries.ts'
-import { findLocked } from './npm-packages.ts'
+import { findLocked, npmPurl, readPackage } from './npm-packages.ts'
 
 export type Program = {
   /** The package with the native part, and the path of its file. */
@@ -24,27 +23,6 @@ export async function describeContents(program: Program): Promise<{ sbom: string
   const parts = [...packages, describeBun(program), await describeNativePart(program)]
   const sbom = createSbom({ name: packageJson.name, version: packageJson.version, commit: program.commit }, parts)
   return { sbom: `${JSON.stringify(sbom, null, 2)}\n`, licenses: writeLicenses(parts) }
-}
-
-function readPackage(name: string): Component {
-  const { version, integrity } = findLocked(name)
-  const folder = join(root, 'node_modules', name)
-  const described = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
-    license: string
-    author?: string | { name: string }
-  }
-  const file = readdirSync(folder).find((each) => /^licen[sc]e/i.test(each))
-  const author = typeof described.author === 'object' ? described.author.name : described.author
-  return {
-    type: 'library',
-    name,
-    version,
-    purl: npmPurl(name, version),
-    license: described.license,
-    integrity,
-    author: author?.replace(/ <.*/, '') ?? `the authors of ${name}`,
-    licenseText: file === undefined ? undefined : readFileSync(join(folder, file), 'utf8').trim(),
-  }
 }
 
 function describeBun({ runtime }: Program): Component {
@@ -104,8 +82,4 @@ async function readSqliteVersion(): Promise<string> {
   const { rows } = await client.execute('SELECT sqlite_version() AS version')
   client.close()
   return String(rows[0]?.version)
-}
-
-function npmPurl(name: string, version: string): string {
-  return `pkg:npm/${name.replace('@', '%40')}@${version}`
 }

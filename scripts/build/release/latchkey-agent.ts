@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { agentCommand } from '../../../src/agent/commands/agent.ts'
 import type { AgentCommand, AgentContext } from '../../../src/agent/commands/command.ts'
 import { execCommand } from '../../../src/agent/commands/exec.ts'
+import { loginCommand, logoutCommand } from '../../../src/agent/commands/login.ts'
 import { tokenCommand } from '../../../src/agent/commands/token.ts'
 import { formerNameWarning } from '../../../src/agent/source-options.ts'
 import { thisMachine } from '../../../src/agent/this-machine.ts'
@@ -13,7 +14,7 @@ import { printable } from '../../shared/render.ts'
 declare const LATCHKEY_VERSION: string | undefined
 const version = typeof LATCHKEY_VERSION === 'undefined' ? 'source' : LATCHKEY_VERSION
 const program = 'latchkey-agent.mjs'
-const commands = [tokenCommand, execCommand, agentCommand]
+const commands = [tokenCommand, execCommand, agentCommand, loginCommand, logoutCommand]
 
 const context: AgentContext = {
   platform: thisMachine,
@@ -42,11 +43,18 @@ function parse({ name, options: described, operands }: AgentCommand, args: strin
   for (const { name: flag, former = flag, value } of described)
     options[flag] = options[former] = { type: value === undefined ? 'boolean' : 'string' }
   // The options after the first operand belong to the command that it names.
-  const end = operands === undefined ? args.length : firstOperand(args, options)
+  const passesOn = operands?.endsWith('...>') === true
+  const end = passesOn ? firstOperand(args, options) : args.length
   const own = args.slice(0, end)
+  const allowPositionals = operands !== undefined && !passesOn
   try {
-    const { values } = parseArgs({ args: own.at(-1) === '--' ? own.slice(0, -1) : own, options })
-    const positionals = args.slice(end)
+    const { values, positionals: words } = parseArgs({
+      args: own.at(-1) === '--' ? own.slice(0, -1) : own,
+      options,
+      allowPositionals,
+    })
+    if (words.length > 1) throw new Error(`Unexpected argument ${JSON.stringify(words[1])}`)
+    const positionals = passesOn ? args.slice(end) : words
     const texts = Object.entries(values).map(([flag, value]): [string, string | undefined] => [flag, String(value)])
     return { values: renameFormer(described, Object.fromEntries(texts)), positionals }
   } catch (error) {

@@ -1,8 +1,9 @@
 // Packages of the npm registry: what bun.lock fixes, and their files, checked against a digest before use.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from './compile.ts'
+import type { Component } from './cyclonedx.ts'
 
 export type LockedPackage = { name: string; version: string /** `sha512-` and base64. */; integrity: string }
 
@@ -13,6 +14,33 @@ export function findLocked(name: string): LockedPackage {
   if (typeof id !== 'string' || typeof integrity !== 'string' || !integrity.startsWith('sha512-'))
     throw new Error(`bun.lock has no digest of ${name}`)
   return { name, version: id.slice(name.length + 1), integrity }
+}
+
+/** What a bundled package says of itself. */
+export function readPackage(name: string): Component {
+  const { version, integrity } = findLocked(name)
+  const folder = join(root, 'node_modules', name)
+  const described = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    license: string
+    author?: string | { name: string }
+  }
+  const file = readdirSync(folder).find((each) => /^licen[sc]e/i.test(each))
+  const author = typeof described.author === 'object' ? described.author.name : described.author
+  return {
+    type: 'library',
+    name,
+    version,
+    purl: npmPurl(name, version),
+    license: described.license,
+    integrity,
+    author: author?.replace(/ <.*/, '') ?? `the authors of ${name}`,
+    licenseText: file === undefined ? undefined : readFileSync(join(folder, file), 'utf8').trim(),
+  }
+}
+
+/** Its name in a bill of materials (package URL). */
+export function npmPurl(name: string, version: string): string {
+  return `pkg:npm/${name.replace('@', '%40')}@${version}`
 }
 
 /**

@@ -4,9 +4,13 @@ import { join, resolve } from 'node:path'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { root } from './compile.ts'
 import { createSbom } from './cyclonedx.ts'
+import { readPackage } from './npm-packages.ts'
 
 /** The helper must stay small enough to be copied anywhere. */
-export const portableBytesMax = 42 * 1024
+export const portableBytesMax = 96 * 1024
+
+/** The only package that may be inside: it speaks the protocols of `login`. */
+const bundled = ['oauth4webapi']
 
 /** Each file, and where its code begins. */
 const entries = {
@@ -17,8 +21,8 @@ const types = 'latchkey-client.d.mts'
 const sbom = 'latchkey-agent.cdx.json'
 
 /**
- * Writes the files to the folder and returns their names. The same source gives the same bytes. Fails if a package came
- * into the bundle, or it grew too large.
+ * Writes the files to the folder and returns their names. The same source gives the same bytes. Fails if another package
+ * came into the bundle, or it grew too large.
  */
 export async function buildPortableFiles(folder: string, commit: string): Promise<string[]> {
   mkdirSync(folder, { recursive: true })
@@ -32,8 +36,7 @@ export async function buildPortableFiles(folder: string, commit: string): Promis
     process.chdir(before)
   }
   copyFileSync(join(root, 'scripts/build/release', types), join(folder, types))
-  // Nothing of others is in the bundle, so the bill names the program alone.
-  const bill = createSbom({ name: 'latchkey-agent', version: packageJson.version, commit }, [])
+  const bill = createSbom({ name: 'latchkey-agent', version: packageJson.version, commit }, bundled.map(readPackage))
   writeFileSync(join(folder, sbom), `${JSON.stringify(bill, null, 2)}\n`)
   return [...Object.keys(entries), types, sbom]
 }
@@ -47,12 +50,20 @@ async function bundle(name: string, entry: string): Promise<string> {
     metafile: true,
     define: { LATCHKEY_VERSION: JSON.stringify(packageJson.version) },
   })
-  const foreign = Object.keys(result.metafile?.inputs ?? {}).filter((path) => path.includes('node_modules'))
+  const foreign = Object.keys(result.metafile?.inputs ?? {}).filter(
+    (path) => path.includes('node_modules') && !bundled.some((each) => path.includes(`node_modules/${each}/`)),
+  )
   if (foreign.length > 0) throw new Error(`${name} must not contain ${foreign.join(', ')}`)
   const code = (await result.outputs[0]?.text()) ?? ''
   const shebang = name === 'latchkey-agent.mjs' ? '#!/usr/bin/env node\n' : ''
-  const text = `${shebang}// ${name} ${packageJson.version}\n${code.replace(/^#!.*\n/, '').replace(/^\/\/ @bun.*\n/, '')}`
+  const text = `${shebang}// ${name} ${packageJson.version}\n${code.replace(/^#!.*\n/, '').replace(/^\/\/ @bun.*\n/, '')}${licenses()}`
   if (Buffer.byteLength(text) > portableBytesMax)
     throw new Error(`${name} has ${Buffer.byteLength(text)} bytes; at most ${portableBytesMax} are allowed`)
   return text
+}
+
+/** The licenses of the packages ask for their texts in every copy. */
+function licenses(): string {
+  const texts = bundled.map(readPackage).map(({ name, version, licenseText }) => `${name} ${version}\n\n${licenseText}`)
+  return `/*\n${texts.join('\n\n')}\n*/\n`
 }

@@ -58,7 +58,8 @@ async function addIssuer(context: ChangeContext & Needs<'config'>, input: typeof
 
 type IssuerDraft = Omit<typeof addInput.infer, 'organization'>
 type NewColumns = Pick<IssuerRow, 'name' | 'issuerUrl' | 'caPem' | 'shared'> &
-  Pick<IssuerRow, 'keysStaleSeconds' | 'clockSkewSeconds' | 'maxTokenAgeSeconds'>
+  Pick<IssuerRow, 'keysStaleSeconds' | 'clockSkewSeconds' | 'maxTokenAgeSeconds'> &
+  Pick<IssuerRow, 'loginClientId' | 'loginScopes' | 'loginRedirectUri'>
 
 /** The columns of a new issuer without those of its keys: what the input lacks has its default. */
 export function newIssuerColumns(input: { name: string; issuer_url: string }): NewColumns {
@@ -182,6 +183,10 @@ export function checkIssuerFields({ config }: Needs<'config'>, row: IssuerRow): 
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   if (row.caPem !== null) checkCertificates(row.caPem)
+  if (row.loginScopes !== null && !row.loginScopes.split(' ').includes('openid'))
+    throw new Fault('invalid', `The scopes ${JSON.stringify(row.loginScopes)} lack openid, without which no ID token is issued`, {
+      hint: ': add it (--login-scopes)',
+    })
 }
 
 /** @throws Fault `invalid` for the answer that nobody else gets tokens of a service that everybody uses */

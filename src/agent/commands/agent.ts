@@ -7,7 +7,7 @@ import { askReadiness } from '../readiness.ts'
 import { createReport, holdSource, keepFresh, type Report } from '../renewal.ts'
 import { type GivenOptions, readSource, sourceOptions } from '../source-options.ts'
 import { replaceFile } from '../token-file.ts'
-import { type AgentCommand, type AgentContext, commonOptions } from './command.ts'
+import { type AgentCommand, type AgentContext, commonOptions, readSecret } from './command.ts'
 
 /** Below the 30 seconds that Kubernetes gives by default. */
 const drainMilliseconds = 25_000
@@ -46,7 +46,7 @@ export const agentCommand: AgentCommand = {
     if (address === undefined && plan.write === undefined)
       throw new Fault('usage', '--listen or --write must be given; see: latchkey agent --help')
     const source = readSource(given, context)
-    const secret = await readSecret(given.secret, context)
+    const secret = await readSecret(given.secret, 'secret', context)
     const report = createReport(context.log, context.now)
     const token = holdSource(source, context, { report, onRenewal: (renewed) => writeToken(plan, renewed, report) })
     const stopped = waitForSignal()
@@ -82,16 +82,6 @@ async function writeToken({ write, pid }: Plan, { text }: AccessToken, report: R
   } catch (error) {
     report('signal_failed', { pid, message: (error as NodeJS.ErrnoException).code ?? 'unknown error' })
   }
-}
-
-/** The secret is never an argument, because other users can read arguments in the process list. */
-async function readSecret(source: string | undefined, { platform }: AgentContext): Promise<string | undefined> {
-  if (source === undefined) return undefined
-  const [, kind, name = ''] = /^(env|file):(.+)$/.exec(source) ?? []
-  if (kind === undefined) throw new Fault('usage', 'The value of --secret is not valid: use env:NAME or file:PATH')
-  const text = kind === 'env' ? platform.environment[name] : await platform.readFile(name).catch(() => undefined)
-  if (text !== undefined && text.trim() !== '') return text.trim()
-  throw new Fault('usage', `The secret of --secret ${source} is missing or empty`)
 }
 
 async function checkAgent(address: ListenAddress | undefined, { print }: AgentContext): Promise<number> {

@@ -1,5 +1,6 @@
 // What the commands of the workload share. The program and the portable file both build their command lines from these
 // records.
+import { Fault } from '../../fault.ts'
 import type { AgentDependencies } from '../access-token.ts'
 import type { AgentOption, GivenOptions } from '../source-options.ts'
 
@@ -13,7 +14,7 @@ export type AgentContext = AgentDependencies & {
 export type AgentCommand = {
   name: string
   description: string
-  /** What follows the options, such as `<command...>`. */
+  /** What follows the options: `<command...>` with options of its own, or one word such as `[url]`, which options may follow. */
   operands?: string
   options: readonly AgentOption[]
   examples: readonly string[]
@@ -26,3 +27,20 @@ export type AgentCommand = {
 export const commonOptions: readonly AgentOption[] = [
   { name: 'json', help: 'print JSON, also for errors (on standard error)' },
 ]
+
+/**
+ * Reads a secret from `env:NAME` or `file:PATH`; undefined without a source. It is never an argument, because other users can read
+ * arguments in the process list. Throws a `usage` fault.
+ */
+export async function readSecret(
+  source: string | undefined,
+  option: string,
+  { platform }: AgentContext,
+): Promise<string | undefined> {
+  if (source === undefined) return undefined
+  const [, kind, name = ''] = /^(env|file):(.+)$/.exec(source) ?? []
+  if (kind === undefined) throw new Fault('usage', `The value of --${option} is not valid: use env:NAME or file:PATH`)
+  const text = kind === 'env' ? platform.environment[name] : await platform.readFile(name).catch(() => undefined)
+  if (text !== undefined && text.trim() !== '') return text.trim()
+  throw new Fault('usage', `The secret of --${option} ${source} is missing or empty`)
+}

@@ -35,6 +35,26 @@ export const issuerFields = /** @type {const} */ ({
     help: 'While the issuer is down',
     fact: 'Usable while it is down',
   },
+  login_client_id: {
+    form: 'word',
+    place: 'login',
+    label: 'Client ID for latchkey login',
+    help: 'A public client. The policy has the same id as its audience',
+    fact: 'Login client',
+    none: 'no login',
+  },
+  login_scopes: {
+    form: 'word',
+    place: 'login',
+    label: 'Scopes',
+    help: 'Usually openid profile email, and offline_access',
+  },
+  login_redirect_uri: {
+    form: 'word',
+    place: 'login',
+    label: 'Redirect URI',
+    help: 'Usually http://127.0.0.1/callback, on any port',
+  },
 })
 /** @typedef {ValuesOf<typeof issuerFields>} IssuerValues */
 

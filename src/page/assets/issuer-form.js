@@ -150,6 +150,11 @@ function fields(edited) {
     ${values.source === 'jwks' ? field('jwks', 'Key set (JWKS)', { rows: 6, mono: true, help: html`For a server that cannot reach the issuer. Kubernetes: <code>kubectl get --raw /openid/v1/jwks</code>` }) : nothing}
     ${choice({ label: 'Can strangers get its tokens?', name: 'shared', value: values.shared, options: Object.entries(sharedAnswers), onInput: draft.set('shared') })}
     <p class="muted">Yes if others than your organization can. Services that the <a href="#/manual/linter">linter</a> knows need no answer.</p>
+    <details><summary>Sign-in of people with latchkey login</summary><div class="form">
+      <div class="fields">
+        ${issuerFieldList.filter(([, { place }]) => place === 'login').map((each) => control(edited, each))}
+      </div>
+    </div></details>
     <details><summary>More: private CA, clock, longest token</summary><div class="form">
       ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}
       <div class="fields">

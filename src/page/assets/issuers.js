@@ -152,10 +152,10 @@ function duration(seconds) {
     : `${count(seconds)} s`
 }
 
-/** What the table of fields shows as a duration. @param {Record<string, unknown>} issuer @returns {[string, string][]} */
-function durationsOf(issuer) {
+/** What the table of fields shows, as a duration or text. @param {Record<string, unknown>} issuer @returns {[string, string][]} */
+function factsOf(issuer) {
   return issuerFieldList.flatMap(([name, { fact, none = '' }]) =>
-    fact ? [[fact, duration(issuer[name]) ?? none]] : [],
+    fact ? [[fact, duration(issuer[name]) ?? String(issuer[name] ?? none)]] : [],
   )
 }
 
@@ -172,7 +172,7 @@ function issuerFacts(issuer) {
     ],
     ['Keys expire', expiry(issuer.keys_expire_at)],
     ['CA expires', expiry(issuer.ca_expires_at)],
-    ...durationsOf(issuer),
+    ...factsOf(issuer),
     ['Strangers get its tokens', sharedAnswers[issuer.shared === null ? '' : issuer.shared ? 'true' : 'false']],
     ['Last used', ago(issuer.last_used_at)],
   ])

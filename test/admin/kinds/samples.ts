@@ -113,6 +113,9 @@ const issuers: Walk[] = [
       clock_skew_seconds: [5, 6],
       max_token_age_seconds: [600, 660],
       shared: [true, false],
+      login_client_id: ['cli', 'other cli'],
+      login_scopes: ['openid', 'openid groups'],
+      login_redirect_uri: ['http://localhost', 'http://127.0.0.1:8912/callback'],
     },
   },
   {

@@ -1,0 +1,11 @@
+// `latchkey login`, which src/agent/commands/login.ts describes.
+import type { Command } from 'commander'
+import { loginCommand as described } from '../src/agent/commands/login.ts'
+import { makeAgentCommand } from './shared/agent-command.ts'
+import { runAlone } from './shared/command-line.ts'
+
+export function loginCommand(): Command {
+  return makeAgentCommand(described)
+}
+
+if (import.meta.main) await runAlone(loginCommand())
