@@ -28,6 +28,7 @@ const shown = {
       shared: false,
       ca_pem: null,
     },
+    ...{ login_client_id: 'cli', login_scopes: null, login_redirect_uri: null },
     ...{ clock_skew_seconds: 30, max_token_age_seconds: null, keys_stale_seconds: 1_000 },
   },
   keys: {

@@ -158,7 +158,7 @@ describe('prints nothing on standard output, and', () => {
     const cases: [args: string[], more: Record<string, string>, code: number, stderr: string][] = [
       [[], { LATCHKEY_URL: '' }, 2, 'LATCHKEY_URL is not set'],
       [[], { LATCHKEY_POLICY: '' }, 2, 'LATCHKEY_POLICY is not set'],
-      [[], { LATCHKEY_IDENTITY: '' }, 1, 'No identity was found in this environment: set LATCHKEY_IDENTITY'],
+      [[], { LATCHKEY_IDENTITY: '' }, 1, 'No identity was found in this environment: people run latchkey login URL'],
       [[], { LATCHKEY_IDENTITY: 'vault' }, 2, 'is not a valid value for --identity'],
       [['--url', 'http://llm.example.com/v1'], {}, 2, '--url must start with https://'],
       [['--url', 'https://user:password@llm.example.com/v1'], {}, 2, '--url must not contain credentials'],

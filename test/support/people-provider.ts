@@ -69,7 +69,7 @@ export async function startPeopleProvider({
   return state
 }
 
-/** Signs in whoever sits at the browser, and consents to everything. */
+/** Signs in the person at the browser, and consents to everything. */
 async function interact(
   provider: Provider,
   { who, people }: PeopleProvider,

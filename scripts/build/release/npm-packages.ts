@@ -16,7 +16,7 @@ export function findLocked(name: string): LockedPackage {
   return { name, version: id.slice(name.length + 1), integrity }
 }
 
-/** What a bundled package says of itself. */
+/** Describes a bundled package. */
 export function readPackage(name: string): Component {
   const { version, integrity } = findLocked(name)
   const folder = join(root, 'node_modules', name)

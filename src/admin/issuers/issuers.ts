@@ -184,9 +184,13 @@ export function checkIssuerFields({ config }: Needs<'config'>, row: IssuerRow): 
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   if (row.caPem !== null) checkCertificates(row.caPem)
   if (row.loginScopes !== null && !row.loginScopes.split(' ').includes('openid'))
-    throw new Fault('invalid', `The scopes ${JSON.stringify(row.loginScopes)} lack openid, without which no ID token is issued`, {
-      hint: ': add it (--login-scopes)',
-    })
+    throw new Fault(
+      'invalid',
+      `The scopes ${JSON.stringify(row.loginScopes)} lack openid, without which no ID token is issued`,
+      {
+        hint: ': add it (--login-scopes)',
+      },
+    )
 }
 
 /** @throws Fault `invalid` for the answer that nobody else gets tokens of a service that everybody uses */

@@ -14,7 +14,7 @@ export type AgentContext = AgentDependencies & {
 export type AgentCommand = {
   name: string
   description: string
-  /** What follows the options: `<command...>` with options of its own, or one word such as `[url]`, which options may follow. */
+  /** What follows the options: `<command...>` with its own options, or one word such as `[url]`, which options may follow. */
   operands?: string
   options: readonly AgentOption[]
   examples: readonly string[]

@@ -43,7 +43,7 @@ export const loginCommand: AgentCommand = {
   examples: ['login https://llm.example.com/v1', 'login https://llm.example.com/v1 --device', 'login --status'],
   notes: `The browser opens at a page of the identity provider. On a machine without one, over SSH for example, the command shows an address
 and a code. The tokens are kept in $XDG_STATE_HOME/latchkey (by default ~/.local/state/latchkey), where only you can read them, and are
-renewed when they are used. Afterwards "latchkey exec -- COMMAND" needs no key and no option.`,
+renewed when they are used. After that, "latchkey exec -- COMMAND" needs no key and no option.`,
   run: async (given, [text], context) => {
     if (given.status !== undefined) return showStatus(given, text, context)
     const url = readUrl(given, text, context)
@@ -91,7 +91,7 @@ were issued stay valid until they expire, for 15 minutes at most.`,
     )
     if (!isRevoked)
       context.log(
-        'latchkey: the identity provider could not revoke a login; it ends there by itself, and nothing is kept here',
+        'latchkey: the identity provider could not revoke a login, which ends there in time; nothing is kept here',
       )
     return 0
   },
@@ -229,7 +229,7 @@ function hasBrowser({ BROWSER, DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION }: Envir
 
 /** The link has no secret of the identity provider, and works once. */
 function openBrowser(link: string, { platform, log }: AgentContext): void {
-  log(`Open this link in the browser of this machine, if it does not open by itself:\n  ${link}`)
+  log(`If the browser does not open, open this link on this machine:\n  ${link}`)
   const { BROWSER = '' } = platform.environment
   if (!hasBrowser(platform.environment)) return
   const openers: Partial<Record<string, string[]>> = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }

@@ -28,7 +28,7 @@ export async function readOffers(url: string, fetch: Fetch): Promise<Offer[]> {
     throw new Fault('bad_gateway', `The server at ${url} does not describe its logins`, {
       hint: ': check that the URL is the base URL of a Latchkey server; it ends in /v1',
     })
-  // Whoever answers for another resource could lead the login to issuers of theirs (RFC 9728 §3.3).
+  // A server that answers for another resource could lead the login to its own issuers (RFC 9728 §3.3).
   if (resource !== url)
     throw new Fault('bad_gateway', `The server at ${url} says that it is ${JSON.stringify(resource)}`, {
       hint: ': use that URL if you trust it',

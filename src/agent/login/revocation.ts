@@ -3,7 +3,7 @@ import * as oauth from 'oauth4webapi'
 import type { Login } from './login-files.ts'
 import { authenticationOf, clientOf, explained, type Provider } from './provider.ts'
 
-/** Revokes the refresh token, and what was issued with it. Does nothing where there is none. Throws a fault. */
+/** Revokes the refresh token, and what was issued with it. Without a refresh token, it does nothing. Throws a fault. */
 export async function revoke(login: Login, { server, options }: Provider): Promise<void> {
   const { refreshToken } = login
   if (refreshToken === undefined) return
