@@ -35,6 +35,7 @@ const plan = [
     'limits',
     'fault',
     'agent',
+    'agent/login',
     'agent/commands',
     'runtime',
     'scheduling',

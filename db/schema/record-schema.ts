@@ -148,6 +148,16 @@ export const sessions = sqliteTable('sessions', {
   endedAt: time('ended_at'),
 })
 
+export const usedSubjectTokens = sqliteTable(
+  'used_subject_tokens',
+  {
+    issuerId: text('issuer_id').notNull(),
+    tokenIdSha256: text('token_id_sha256').notNull(),
+    expiresAt: time('expires_at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.issuerId, table.tokenIdSha256] })],
+)
+
 /** One-time links to the admin page. Times are by the clock of the database. */
 export const signInLinks = sqliteTable('sign_in_links', {
   codeSha256: text('code_sha256').primaryKey(),
@@ -183,6 +193,7 @@ export const archives = sqliteTable('archives', {
   node: text('node'),
 })
 
+export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SessionRow = typeof sessions.$inferSelect
 export type Archive = typeof archives.$inferSelect
 export type UsageDay = typeof usageDays.$inferSelect

@@ -1,5 +1,5 @@
 // The tables of configuration and working state, as drizzle sees them; a test compares them with migrations/.
-import { integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, pairs, time, unitPrices } from './columns.ts'
 import type { CredentialExchange } from './credential-exchange.ts'
@@ -213,16 +213,6 @@ export const presetVersions = sqliteTable('preset_versions', {
   createdAt: time('created_at').notNull(),
 })
 
-export const usedSubjectTokens = sqliteTable(
-  'used_subject_tokens',
-  {
-    issuerId: text('issuer_id').notNull(),
-    tokenIdSha256: text('token_id_sha256').notNull(),
-    expiresAt: time('expires_at').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.issuerId, table.tokenIdSha256] })],
-)
-
 export const signingKeys = sqliteTable('signing_keys', {
   id: text('id').primaryKey(),
   algorithm: text('algorithm', { enum: ['ES256'] }).notNull(),
@@ -242,7 +232,6 @@ export type Issuer = typeof issuers.$inferSelect
 export type IssuerKeySet = typeof issuerKeySets.$inferSelect
 export type LastUseRow = typeof lastUses.$inferSelect
 export type Policy = typeof policies.$inferSelect
-export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
 export type Upstream = typeof upstreams.$inferSelect
 export type ConfigDocument = typeof configDocuments.$inferSelect

@@ -2,7 +2,7 @@
 import { and, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { databaseTime } from '../schema/node-schema.ts'
-import { type UsedSubjectToken, usedSubjectTokens } from '../schema/schema.ts'
+import { type UsedSubjectToken, usedSubjectTokens } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
 
 /** A response of a database server holds four times as many. */

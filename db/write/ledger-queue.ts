@@ -11,9 +11,10 @@ import {
   type StoredResponse,
   storedResponses,
   type UsageRow,
+  type UsedSubjectToken,
   usage,
+  usedSubjectTokens,
 } from '../schema/record-schema.ts'
-import { type UsedSubjectToken, usedSubjectTokens } from '../schema/schema.ts'
 import { dropOldResponses } from '../tables/stored-responses.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
 import { usageSums } from './usage-sums.ts'

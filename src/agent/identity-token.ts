@@ -2,7 +2,7 @@
 import { Fault } from '../fault.ts'
 import { type Fetch, fetchText } from './bounded-fetch.ts'
 import { type Environment, type Identity, kubernetesTokenPath, nameIdentity } from './identity.ts'
-import { loginPath, readLogin } from './login/login-files.ts'
+import { loginPath, readLogin } from './login-files.ts'
 import { lastingClaims } from './unverified-claims.ts'
 
 /**
@@ -16,7 +16,7 @@ export type Platform = {
   fetch: Fetch
   run: (program: string, args: readonly string[]) => Promise<string>
   fetchSvid: (socketPath: string, audience: string) => Promise<string>
-  /** The ID token of a person who has signed in (login/id-token.ts). */
+  /** The ID token of a person who has signed in (login-token.ts). */
   findIdToken: (login: { url: string; policy: string }) => Promise<string>
 }
 

@@ -2,7 +2,7 @@
 import { Fault } from '../fault.ts'
 import { type AgentDependencies, type TokenSource, tokenSource } from './access-token.ts'
 import { detectIdentity, type Environment, identityForms, parseIdentity } from './identity.ts'
-import { listLogins } from './login/login-files.ts'
+import { listLogins } from './login-files.ts'
 
 /** Without `value`, the option is a switch. `former` is the name that it had before, which works for one more release. */
 export type AgentOption = { name: string; value?: string; help: string; former?: string }

@@ -18,7 +18,7 @@ export const thisMachine: Platform = {
   fetchSvid: fetchJwtSvid,
   // Workloads never need the library.
   findIdToken: async (login) => {
-    const { findIdToken } = await import('./login/id-token.ts')
+    const { findIdToken } = await import('./login-token.ts')
     return findIdToken(login, { environment: process.env, fetch: fetchFromHere, now: Date.now })
   },
 }

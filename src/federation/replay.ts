@@ -3,7 +3,7 @@
 // elapsed time, so a wrong clock never accepts a token twice. It does not know policies.
 import { createHash } from 'node:crypto'
 import { setImmediate as giveWay } from 'node:timers/promises'
-import type { UsedSubjectToken } from '../../db/schema/schema.ts'
+import type { UsedSubjectToken } from '../../db/schema/record-schema.ts'
 import { usedSubjectTokensMax } from '../limits.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 

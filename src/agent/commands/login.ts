@@ -1,5 +1,5 @@
 // `latchkey login` and `latchkey logout`: a person signs in with the identity provider of a server, and out again. What is kept for them is
-// in ../login/login-files.ts.
+// in ../login-files.ts.
 import { spawn } from 'node:child_process'
 import type { TokenEndpointResponse } from 'oauth4webapi'
 import { Fault } from '../../fault.ts'
@@ -7,11 +7,11 @@ import { checkBaseUrl, exchangeToken } from '../exchange.ts'
 import { withFileLock } from '../file-lock.ts'
 import { signInWithBrowser } from '../login/browser-flow.ts'
 import { signInOnDevice } from '../login/device-flow.ts'
-import { lifetimeOf } from '../login/id-token.ts'
-import { type Login, listLogins, loginPath, openLoginFolder, removeLogin, writeLogin } from '../login/login-files.ts'
 import { chooseOffer, type Offer, readOffers } from '../login/offers.ts'
-import { type ClientSettings, discoverProvider, type Provider } from '../login/provider.ts'
 import { revoke } from '../login/revocation.ts'
+import { type Login, listLogins, loginPath, openLoginFolder, removeLogin, writeLogin } from '../login-files.ts'
+import { type ClientSettings, discoverProvider, type Provider } from '../login-provider.ts'
+import { lifetimeOf } from '../login-token.ts'
 import type { GivenOptions } from '../source-options.ts'
 import { readClaims } from '../unverified-claims.ts'
 import { type AgentCommand, type AgentContext, commonOptions, readSecret } from './command.ts'

@@ -5,8 +5,8 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import * as oauth from 'oauth4webapi'
 import { Fault } from '../../fault.ts'
+import { authenticationOf, type ClientSettings, clientOf, explained, type Provider } from '../login-provider.ts'
 import { listenOnLoopback, type Serve } from './loopback.ts'
-import { authenticationOf, type ClientSettings, clientOf, explained, type Provider } from './provider.ts'
 
 const waitMillisecondsMax = 10 * 60_000
 /** The browser asks for the page that says how it ended. */

@@ -10,7 +10,7 @@ import {
   explain,
   explained,
   type Provider,
-} from './provider.ts'
+} from '../login-provider.ts'
 
 /** RFC 8628 §3.5. */
 const [intervalSecondsDefault, slowDownSeconds] = [5, 5]

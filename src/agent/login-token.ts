@@ -1,13 +1,13 @@
 // The ID token of a person who has signed in, renewed with the refresh token before it expires. Refresh tokens rotate, and a provider ends
 // the login when one is used twice, so all processes of a user share one renewal.
 import * as oauth from 'oauth4webapi'
-import { Fault } from '../../fault.ts'
-import type { Fetch } from '../bounded-fetch.ts'
-import { withFileLock } from '../file-lock.ts'
-import type { Environment } from '../identity.ts'
-import { readClaims } from '../unverified-claims.ts'
+import { Fault } from '../fault.ts'
+import type { Fetch } from './bounded-fetch.ts'
+import { withFileLock } from './file-lock.ts'
+import type { Environment } from './identity.ts'
 import { type Login, loginPath, openLoginFolder, readLogin, removeLogin, writeLogin } from './login-files.ts'
-import { authenticationOf, clientOf, discoverProvider, errorCodeOf, explain } from './provider.ts'
+import { authenticationOf, clientOf, discoverProvider, errorCodeOf, explain } from './login-provider.ts'
+import { readClaims } from './unverified-claims.ts'
 
 /** `now` is in milliseconds since 1970. */
 export type LoginDependencies = { environment: Environment; fetch: Fetch; now: () => number }

@@ -4,11 +4,11 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } 
 import { mkdir, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { Fault } from '../../fault.ts'
-import type { Environment } from '../identity.ts'
-import { replaceFile } from '../token-file.ts'
-import { openOwnFolder, tokenPath } from '../token-folder.ts'
-import { parseObject } from '../unverified-claims.ts'
+import { Fault } from '../fault.ts'
+import type { Environment } from './identity.ts'
+import { replaceFile } from './token-file.ts'
+import { openOwnFolder, tokenPath } from './token-folder.ts'
+import { parseObject } from './unverified-claims.ts'
 
 /** Times are in milliseconds since 1970, by the clock of this machine. */
 export type Login = {

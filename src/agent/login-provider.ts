@@ -1,9 +1,9 @@
 // An identity provider as a client sees it: its metadata, requests that are bounded, and failures in sentences that say what to do.
 // oauth4webapi speaks the protocol.
 import * as oauth from 'oauth4webapi'
-import { Fault } from '../../fault.ts'
-import { type Fetch, fetchText } from '../bounded-fetch.ts'
-import { isLoopback } from '../identity-token.ts'
+import { Fault } from '../fault.ts'
+import { type Fetch, fetchText } from './bounded-fetch.ts'
+import { isLoopback } from './identity-token.ts'
 
 /** What a request to the provider needs beside its fields. */
 export type ProviderOptions = { [oauth.customFetch]: typeof fetch; [oauth.allowInsecureRequests]: boolean }
