@@ -58,6 +58,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--policy': ['policy', /policy/],
   '--since': ['time', /since this time/],
   '--state': ['state', /in this state/],
+  '--status': ['switch', /^show /],
   '--subject': ['subject', /this subject|sub claim/],
   '--to': ['path', /folder/],
   '--until': ['time', /^only before this time/],

@@ -74,7 +74,7 @@ export const logoutCommand: AgentCommand = {
   name: 'logout',
   description: 'Sign out of a server, and revoke what was kept',
   operands: urlOperand,
-  options: [policyOption, { name: 'all', help: 'sign out of every server' }, ...commonOptions],
+  options: [policyOption, { name: 'all', help: 'everything: sign out of every server' }, ...commonOptions],
   examples: ['logout', 'logout https://llm.example.com/v1', 'logout --all'],
   notes: `The refresh token is revoked at the identity provider, where it can be (RFC 7009), and removed from this machine. Access tokens that
 were issued stay valid until they expire, for 15 minutes at most.`,
