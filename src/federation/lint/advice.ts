@@ -33,13 +33,16 @@ export function findAdvice({ policy, issuer, kind, paths, stranger }: Subject): 
   const foreign = namesIn(paths, kind).filter((text) => /[^\p{ASCII}]/u.test(text))
   if (foreign.length > 0)
     advice.push({ rule: 'look-alike', detail: foreign.slice(0, claimsShownMax).map(shown).join(', ') })
-  if (kind.defaultAudience?.test(policy.audience) === true)
+  if (kind.defaultAudience?.test(policy.audience) === true || ofPublicService.test(policy.audience))
     advice.push({ rule: 'default-audience', detail: policy.audience })
   if (kind.hasLongTokens === true && issuer.maxTokenAgeSeconds === null)
     advice.push({ rule: 'long-token', detail: kind.title })
   add('attribution-chosen', chosenIn(policy, kind))
   return advice
 }
+
+/** What workloads put into tokens for inference services that exchange tokens too, as their instructions say. */
+const ofPublicService = /^https:\/\/(?:api\.(?:anthropic|openai)\.com|openrouter\.ai)(?:\/|$)/
 
 /** Any workload requests the audience that it likes. */
 const chosenEverywhere = ['aud']

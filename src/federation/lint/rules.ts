@@ -73,7 +73,7 @@ const table = {
     'Ask `has(…)` first, as in `!has(claims.environment) || claims.environment != "test"`.',
   ),
   'default-audience': warning(
-    'The audience is one that the platform puts into tokens for other services.',
+    'The audience is one that tokens for other services have: a default of the platform, or the address of a public inference service.',
     'Another service that receives such a token sends it here.',
     'Choose an audience of your own, such as the URL of your server, and request it.',
   ),

@@ -239,6 +239,8 @@ export const badPolicies: Record<RuleName, PolicyRow[]> = {
     { issuer: 'github', subject: 'repo:acme/app:ref:refs/heads/main', audience: 'https://github.com/acme' },
     { issuer: 'kubernetes', subject: 'system:serviceaccount:ml:batch', audience: 'https://kubernetes.default.svc' },
     { issuer: 'gitlab', condition: 'claims.project_id == "20"', audience: 'https://gitlab.com' },
+    { issuer: 'kubernetes', subject: 'system:serviceaccount:ml:batch', audience: 'https://api.anthropic.com' },
+    { issuer: 'gitlab', condition: 'claims.project_id == "20"', audience: 'https://api.openai.com/v1' },
   ],
   'attribution-chosen': [
     { issuer: 'github', condition: 'claims.repository_id == "797215326"', attributeTo: 'claims.environment' },
