@@ -1,7 +1,7 @@
 // `latchkey audit`: every exchange with its outcome and, if it was refused, the reason, which the caller does not see. The commands of the
 // transparent audit log are in audit-log.ts.
 import { type Command, Option } from 'commander'
-import { changeKinds } from '../db/schema/record-schema.ts'
+import { changeKinds, grantNames } from '../db/schema/record-schema.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { reportRowsMax } from '../src/limits.ts'
 import { auditLogCommands } from './audit-log.ts'
@@ -24,6 +24,7 @@ function drawExchanges({ data, more_before_id, archived }: Exchanges, given: Arg
       ['POLICY', (row) => row.policy_name ?? row.policy_named],
       ['SUBJECT', (row) => row.subject],
       ['ISSUER', (row) => row.issuer_url],
+      ['GRANT', (row) => row.grant],
       ['FROM', (row) => row.client_address],
       ['REQUEST ID', (row) => row.request_id],
     ],
@@ -42,16 +43,18 @@ export function auditCommand(): Command {
     'audit --outcome refused --since 1h',
     'audit --since 2026-11-21T09:30:00Z --until 2026-11-21T10:30:00Z',
     'audit --policy ci --reason audience_mismatch',
+    'audit --grant jwt-bearer',
     'audit --json --limit 1000',
   ])
     .option('--outcome <outcome>', 'issued or refused')
     .option('--reason <reason>', 'only exchanges refused for this reason')
+    .addOption(new Option('--grant <grant>', 'only exchanges by this grant').choices(grantNames))
   const list = operationCommand(
     reportOptions(traitOptions(made)),
     'audit.list',
     (given) => {
-      const { outcome, reason } = given.options
-      return { ...reportInput(given), ...traitInput(given), outcome, reason }
+      const { outcome, reason, grant } = given.options
+      return { ...reportInput(given), ...traitInput(given), outcome, reason, grant }
     },
     drawExchanges,
   )

@@ -25,7 +25,7 @@ const columns: Record<RowSource, readonly string[]> = {
   exchanges: [
     ...['at', 'request_id', 'outcome', 'error', 'reason', 'detail', 'organization_id', 'policy_id', 'issuer_id'],
     ...['key_id', 'policy_named', 'subject', 'subject_token_id', 'subject_token_sha256', 'access_token_id'],
-    ...['access_token_expires_at', 'client_address', 'recorded_claims', 'attribution'],
+    ...['access_token_expires_at', 'client_address', 'recorded_claims', 'attribution', 'grant'],
   ],
   changes: [
     ...['at', 'actor', 'actor_key_id', 'request_id', 'operation', 'organization_id', 'kind', 'target_id', 'before'],

@@ -4,6 +4,8 @@ import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite
 import { archiveKinds } from './archive-kinds.ts'
 import { flag, time } from './columns.ts'
 
+export const grantNames = ['token-exchange', 'jwt-bearer'] as const
+
 export const exchangeAudit = sqliteTable('exchange_audit', {
   id: integer('id').primaryKey(),
   at: time('at').notNull(),
@@ -25,6 +27,7 @@ export const exchangeAudit = sqliteTable('exchange_audit', {
   clientAddress: text('client_address'),
   recordedClaims: text('recorded_claims'),
   attribution: text('attribution'),
+  grant: text('grant', { enum: grantNames }),
 })
 
 export const changeActors = ['local', 'key', 'server'] as const

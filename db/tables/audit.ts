@@ -15,6 +15,7 @@ export type AuditFilter = {
   subject?: string
   outcome?: 'issued' | 'refused'
   reason?: string
+  grant?: ListedAudit['grant']
   /** Milliseconds since 1970 UTC: includes `since`, excludes `until`. */
   since?: number
   until?: number
@@ -58,7 +59,7 @@ export async function listAudit<Shown>(
 }
 
 function matching(filter: AuditFilter) {
-  const { organizationId, policyId, keyId, issuerId, subject, outcome, reason, since, until } = filter
+  const { organizationId, policyId, keyId, issuerId, subject, outcome, reason, grant, since, until } = filter
   return and(
     organizationId === undefined ? undefined : eq(exchangeAudit.organizationId, organizationId),
     policyId === undefined ? undefined : eq(exchangeAudit.policyId, policyId),
@@ -67,6 +68,7 @@ function matching(filter: AuditFilter) {
     subject === undefined ? undefined : eq(exchangeAudit.subject, subject),
     outcome === undefined ? undefined : eq(exchangeAudit.outcome, outcome),
     reason === undefined ? undefined : eq(exchangeAudit.reason, reason),
+    grant === undefined || grant === null ? undefined : eq(exchangeAudit.grant, grant),
     since === undefined ? undefined : gte(exchangeAudit.at, since),
     until === undefined ? undefined : lt(exchangeAudit.at, until),
   )

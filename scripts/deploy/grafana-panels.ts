@@ -32,7 +32,13 @@ export const sections: Record<string, Panel[]> = {
     panel('CPU', 6, 'percentunit', rate(each('process_cpu_seconds_total'))),
   ],
   'Token exchanges': [
-    panel('Exchanges by outcome', 8, 'reqps', rateBy('outcome', own('latchkey_exchanges_total')), '{{outcome}}'),
+    panel(
+      'Exchanges by outcome',
+      8,
+      'reqps',
+      rateBy('outcome, grant', own('latchkey_exchanges_total')),
+      '{{outcome}} {{grant}}',
+    ),
     panel(
       'Refused exchanges by reason',
       8,

@@ -8,7 +8,7 @@ import { claimCharactersMax } from '../limits.ts'
 import type { IssuedAccessToken } from '../tokens/access-token.ts'
 import type { JsonObject, JwtText } from '../tokens/jwt-text.ts'
 import { storableText } from '../values/bytes.ts'
-import type { ExchangeForm } from './grants.ts'
+import type { ExchangeForm, Grant } from './grants.ts'
 import type { Facts } from './pipeline.ts'
 import type { PolicyBinding } from './policy-binding.ts'
 import { isRefusal, oauthErrorOf, type Refusal } from './subject-token/refusal.ts'
@@ -24,6 +24,8 @@ export type ClaimRecorder = {
 /** The outcome of an exchange, and the facts known by then. */
 export type Decision = {
   outcome: IssuedAccessToken | Refusal
+  /** The one that the request names, or token exchange. */
+  grant: Pick<Grant, 'name'>
   form?: ExchangeForm
   jwt?: JwtText | undefined
   binding?: PolicyBinding | undefined
@@ -35,7 +37,7 @@ export type Decision = {
  * UTC. Of claims it has what `recorder` returns, if the token was verified.
  */
 export async function auditRecordOf(
-  { outcome, form, jwt, binding, facts }: Decision,
+  { outcome, grant, form, jwt, binding, facts }: Decision,
   { requestId, clientAddress }: RequestInfo,
   at: number,
   recorder: ClaimRecorder,
@@ -62,6 +64,7 @@ export async function auditRecordOf(
     subjectTokenId: boundedText(jwt?.payload.jti),
     recordedClaims,
     attribution: isRefusal(outcome) ? null : (facts?.attribution ?? null),
+    grant: grant.name,
     ...(isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)),
   }
 }

@@ -1,6 +1,7 @@
 // The grants of the token endpoint (reference: Token exchange; RFC 8693 §2.1; RFC 7523 §2.1): the fields of each, their
 // valid values, and the order of the checks. Everything after them is the same for both.
 
+import type { grantNames } from '../../db/schema/record-schema.ts'
 import { subjectTokenBytesMax } from '../limits.ts'
 import { foreignIdCharactersMax, foreignIdText, uuidText } from '../values/id-text.ts'
 import type { FieldName, SentFields } from './exchange-fields.ts'
@@ -17,7 +18,7 @@ type Value = (name: FieldName) => string | undefined
 
 /** `words`: what the grant calls the fields that descriptions of refusals name. */
 export type Grant = {
-  name: 'token-exchange' | 'jwt-bearer'
+  name: (typeof grantNames)[number]
   fields: ReadonlySet<FieldName>
   parse: (value: Value) => ExchangeForm | Refusal
   words: ReadonlyMap<string, string>

@@ -45,7 +45,6 @@ export type ExchangeContext = WriteState & {
   log: Log
 }
 
-/** The outcome of an exchange, and the grant that the request named. */
 type GrantDecision = Decision & { grant: Grant }
 
 /**

@@ -34,7 +34,7 @@ function histogram(name: string, help: string, buckets: readonly number[], label
 }
 
 export const families = {
-  exchanges: counter('exchanges', 'Token exchanges by outcome.', 'organization outcome reason'),
+  exchanges: counter('exchanges', 'Token exchanges by outcome and grant.', 'organization outcome reason grant'),
   exchangeDuration: histogram(
     'exchange_duration_seconds',
     'Duration of a token exchange until its audit record is committed.',

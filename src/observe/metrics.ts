@@ -17,7 +17,7 @@ import {
 } from './series.ts'
 
 export type Metrics = {
-  countExchange: (row: Pick<AuditRow, 'organizationId' | 'outcome' | 'reason'>, milliseconds: number) => void
+  countExchange: (row: Pick<AuditRow, 'organizationId' | 'outcome' | 'reason' | 'grant'>, milliseconds: number) => void
   countInference: (row: UsageRow) => void
   /** `status` of the response to the fault. */
   countFault: (fault: Fault, status: number) => void
@@ -94,7 +94,7 @@ export function createMetrics(monotonic: () => number): Metrics {
   return {
     countExchange: (row, milliseconds) => {
       const by = row.organizationId === null ? '' : organization.label(row.organizationId)
-      counters.exchanges.add(1, by, row.outcome, row.reason ?? '')
+      counters.exchanges.add(1, by, row.outcome, row.reason ?? '', row.grant ?? '')
       histograms.exchangeDuration.observe(milliseconds / 1_000, by, row.outcome)
     },
     countInference: (row) => countLater(() => countInference(series, row)),

@@ -42,7 +42,9 @@ describe('an exchange', () => {
         scope: 'inference',
       } as never)
       expect(decodeJwt(body.access_token)).toMatchObject({ federation_policy_id: latchkey.policy.id })
-      expect((await auditOf(latchkey, response))[0]).toMatchObject({ outcome: 'issued', policy_id: latchkey.policy.id })
+      expect((await auditOf(latchkey, response))[0]).toMatchObject({
+        ...{ outcome: 'issued', grant: 'jwt-bearer', policy_id: latchkey.policy.id },
+      })
     })
   }
 

@@ -48,9 +48,10 @@ test('an exchange, an inference request and a refusal are counted', async () => 
   expect((await infer(access_token)).status).toBe(200)
   expect((await infer('sk-lk-v1-none')).status).toBe(401)
   const after = await scrape()
+  const ofMismatch = 'reason="subject_mismatch",grant="token-exchange"'
   const grown = (series: string) => (findValue(after, series) ?? 0) - (findValue(before, series) ?? 0)
-  expect(grown('latchkey_exchanges_total{organization="default",outcome="issued"}')).toBe(1)
-  expect(grown('latchkey_exchanges_total{organization="default",outcome="refused",reason="subject_mismatch"}')).toBe(1)
+  expect(grown('latchkey_exchanges_total{organization="default",outcome="issued",grant="token-exchange"}')).toBe(1)
+  expect(grown(`latchkey_exchanges_total{organization="default",outcome="refused",${ofMismatch}}`)).toBe(1)
   expect(grown('latchkey_exchange_duration_seconds_count{organization="default",outcome="issued"}')).toBe(1)
   const labels = 'organization="default",endpoint="/chat/completions"'
   expect(grown(`latchkey_inference_requests_total{${labels},model="m",upstream="configured",code="2xx"}`)).toBe(1)

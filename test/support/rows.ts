@@ -185,6 +185,7 @@ export function auditRow(requestId: string): AuditRow {
     clientAddress: null,
     recordedClaims: null,
     attribution: null,
+    grant: 'token-exchange',
   }
 }
 

@@ -1,4 +1,5 @@
 // The responses of admin operations, as shapes: the functions that show a row return them, and the OpenAPI document contains them.
+import { grantNames } from '../../../db/schema/record-schema.ts'
 import { ruleNames } from '../../federation/lint/rules.ts'
 import { stepNames } from '../../federation/subject-token/refusal.ts'
 import { type } from '../../values/shape.ts'
@@ -89,6 +90,7 @@ const exchangeFields = {
   issuer_id: text,
   issuer_url: text,
   key_id: text,
+  grant: type.enumerated(...grantNames).or('null'),
   subject: text,
   attribution: text,
   subject_token_id: text,

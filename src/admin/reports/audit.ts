@@ -2,7 +2,7 @@
 
 import { getTableColumns } from 'drizzle-orm'
 import { mapInSlices } from '../../../db/read/pace.ts'
-import { type AdminChange, changeKinds, sessions } from '../../../db/schema/record-schema.ts'
+import { type AdminChange, changeKinds, grantNames, sessions } from '../../../db/schema/record-schema.ts'
 import { apiKeys, configDocuments, issuers, policies, signingKeys } from '../../../db/schema/schema.ts'
 import { listChanges } from '../../../db/tables/admin-changes.ts'
 import { type AuditFilter, findAudit, type ListedAudit, listAudit } from '../../../db/tables/audit.ts'
@@ -37,6 +37,7 @@ const auditInput = type({
   ...traits,
   'outcome?': "'issued' | 'refused'",
   'reason?': reasonShape,
+  'grant?': type.enumerated(...grantNames).configure({ says: 'Only exchanges by this grant of the token endpoint' }),
 })
 const exchangeInput = type({ '+': 'reject', ...organizationInput, request_id: uuidShape })
 const changesInput = type({
@@ -58,8 +59,8 @@ export const auditOperations = {
 
 async function listExchanges(context: Needs<'reader' | 'registry' | 'onProgress'>, input: typeof auditInput.infer) {
   const { reader, registry, onProgress } = context
-  const { outcome, reason } = input
-  const filter: AuditFilter = { ...pageOf(context, input), ...(await traitsOf(context, input)), outcome, reason }
+  const { outcome, reason, grant } = input
+  const filter: AuditFilter = { ...pageOf(context, input), ...(await traitsOf(context, input)), outcome, reason, grant }
   const names = createRowNames(registry)
   const { rows, moreBeforeId } = await listAudit(reader, filter, (row) => row, { onProgress })
   const isWhole = rows.length < filter.limit && moreBeforeId === undefined
@@ -133,6 +134,7 @@ async function showAudit(row: ListedAudit, names: RowNames): Promise<typeof exch
     issuer_id: row.issuerId,
     issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
     key_id: row.keyId,
+    grant: row.grant,
     subject: row.subject,
     attribution: row.attribution,
     subject_token_id: row.subjectTokenId,

@@ -128,6 +128,7 @@ function one(page, id) {
               ? stored(found.policy_named)
               : html`<a href=${href(['policies', policy])}>${stored(found.policy_name)}</a>`,
           ],
+          ['Grant', mono(found.grant)],
           ['Subject', mono(found.subject, 600)],
           ['Issuer', stored(found.issuer_url)],
           ['Token id (jti)', mono(found.subject_token_id)],

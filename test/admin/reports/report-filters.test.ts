@@ -85,6 +85,8 @@ describe('exchanges are narrowed by', () => {
     [{ issuer: 'idp' }, 2],
     [{ subject: 'workload-2' }, 1],
     [{ subject: 'workload-3' }, 0],
+    [{ grant: 'token-exchange' }, 2],
+    [{ grant: 'jwt-bearer' }, 0],
   ]
   for (const [filter, count] of narrowed) {
     test(`${Object.entries(filter).join(', ')}, by command and over HTTP`, async () => {
