@@ -21,7 +21,9 @@ export function readBody(request: Request, bytesLimit: number): Promise<Uint8Arr
   const encoding = request.headers.get('content-encoding')
   if (encoding !== null && encoding.toLowerCase() !== 'identity')
     return Promise.reject(
-      new Fault('invalid', 'Send the body without Content-Encoding', { reason: 'content_encoding' }),
+      new Fault('invalid', 'The body has a Content-Encoding: send it uncompressed, without this header', {
+        reason: 'content_encoding',
+      }),
     )
   const announced = request.headers.get('content-length')
   if (Number(announced ?? 0) >= bytesLimit) return Promise.reject(tooLarge(bytesLimit))
@@ -62,15 +64,17 @@ function readWhole(request: Request, bytesLimit: number): Promise<Uint8Array<Arr
 }
 
 function tooLarge(bytesLimit: number): Fault {
-  return new Fault('too_large', `The body must be smaller than ${bytesLimit} bytes`, { reason: 'body_too_large' })
+  return new Fault('too_large', `The body must be smaller than ${bytesLimit} bytes: shorten it`, {
+    reason: 'body_too_large',
+  })
 }
 
 function broken(cause: unknown): Fault {
-  return new Fault('invalid', 'The body could not be read', { reason: 'body_broken', cause })
+  return new Fault('invalid', 'The body ended early: send it again', { reason: 'body_broken', cause })
 }
 
 function tooLate(): Fault {
-  return new Fault('timeout', 'The body did not arrive in time', { reason: 'body_late' })
+  return new Fault('timeout', 'The body did not arrive in time: send it again', { reason: 'body_late' })
 }
 
 /**
@@ -80,7 +84,8 @@ function tooLate(): Fault {
 export async function readJson(request: Request, bytesLimit: number): Promise<Record<string, unknown>> {
   const body = await readBody(request, bytesLimit)
   if (body.byteLength === 0) return {}
-  if (!hasMediaType(request, 'application/json')) throw new Fault('invalid', 'Send the body as application/json')
+  if (!hasMediaType(request, 'application/json'))
+    throw new Fault('invalid', 'The body is not JSON: send it as application/json')
   const { fields } = await parseJsonObject(body)
   return fields
 }
@@ -163,10 +168,13 @@ export async function memberTwice(bytes: Uint8Array, where: 'outermost' | 'anywh
 
 async function notAnObject(text: string | undefined, value: unknown): Promise<Fault> {
   const rule = 'The body must be a JSON object'
-  if (text === undefined) return new Fault('invalid', `${rule} in UTF-8`)
-  if (value !== undefined) return new Fault('invalid', `${rule}, not ${kindOf(value)}`)
+  if (text === undefined)
+    return new Fault('invalid', `${rule} in UTF-8`, { reason: 'body_not_json', detail: 'not UTF-8' })
+  if (value !== undefined)
+    return new Fault('invalid', `${rule}, not ${kindOf(value)}`, { reason: 'body_not_json', detail: kindOf(value) })
   const problem = await findJsonProblem(text)
-  return new Fault('invalid', problem === undefined ? rule : `${rule}: ${placeText(problem)}: ${problem.rule}`)
+  const message = problem === undefined ? rule : `${rule}: ${placeText(problem)}: ${problem.rule}`
+  return new Fault('invalid', message, { reason: 'body_not_json', detail: message })
 }
 
 function kindOf(value: unknown): string {

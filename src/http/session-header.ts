@@ -7,5 +7,7 @@ import { isLonger } from '../values/characters.ts'
 export function rejectLongSessionHeader({ headers }: Request, inBody: unknown): void {
   const id = headers.get('x-session-id')
   if (id === null || typeof inBody === 'string' || !isLonger(id, sessionIdCharactersMax)) return
-  throw new Fault('invalid', `x-session-id must have at most ${sessionIdCharactersMax} characters`)
+  throw new Fault('invalid', `x-session-id must have at most ${sessionIdCharactersMax} characters`, {
+    reason: 'session_too_long',
+  })
 }

@@ -49,7 +49,7 @@ export type Call = {
 
 /** Enough for every inference server known, which have at most four. The options are written again. */
 const streamOptionsMax = 32
-const foldedNames = ['model', 'models', 'stream', 'stream_options', 'background']
+const foldedNames = ['model', 'models', 'stream', 'stream_options', 'background', 'previous_response_id']
 const longestFoldedName = Math.max(...foldedNames.map((name) => name.length))
 const inLowerCase = /^[a-z_]*$/
 
@@ -151,7 +151,8 @@ function readModels({ model, models }: Fields): string[] {
 
 function checkModelName(name: unknown): string {
   if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
-  if (isLonger(name, modelCharactersMax)) throw invalid(`A model has at most ${modelCharactersMax} characters`)
+  if (isLonger(name, modelCharactersMax))
+    throw invalid(`A model has at most ${modelCharactersMax} characters: shorten the name`)
   return name
 }
 
@@ -190,5 +191,5 @@ function includesUsage({ usage }: Fields): boolean {
 }
 
 function invalid(message: string): Fault {
-  return new Fault('invalid', message)
+  return new Fault('invalid', message, { reason: 'body_refused', detail: message })
 }

@@ -3,7 +3,7 @@ import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
 import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { attributionOfRequest } from '../keys/attribution.ts'
-import { authenticateInference, type BearerContext, type Principal } from '../keys/bearer.ts'
+import { authenticateInference, type BearerContext, type Principal, showsUpstreams } from '../keys/bearer.ts'
 import { requireWritable, type WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { type Budgets, remainingHeaders } from '../spending/budgets.ts'
@@ -13,9 +13,11 @@ import { type Call, completeCall, readSentBody } from './call.ts'
 import { type FallbackContext, forwardToBest } from './fallback.ts'
 import { type LedgerContext, type LedgerEntry, openLedgerEntry } from './ledger.ts'
 import { checkNamedModels } from './model-names.ts'
+import type { Report } from './reported-response.ts'
+import { reportRouting, requestsRoutingReport } from './routing-report.ts'
 import { respond, settleFailure, type UnsettledRequest } from './settlement.ts'
 import { rejectBackground, rejectSharedState } from './shared-state.ts'
-import { findStoredResponse, type StoredResponseContext } from './stored-responses.ts'
+import { findPreviousResponse, findStoredResponse, keepAt, type StoredResponseContext } from './stored-responses.ts'
 import type { UpstreamResponse } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
 import { preferUpstreams, readPreferences } from './upstream/preferences.ts'
@@ -67,11 +69,12 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   if (checkingModels !== undefined) await checkingModels
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
+  const previous = await findPreviousResponse(call, principal, context)
   rejectLoop(request, context)
   checkBudgets(principal, attribution, call, context)
   const all: AttemptGroup[] =
     stored === undefined
-      ? route(context.registry, call.models, principal.key.id)
+      ? keepAt(previous?.upstream, route(context.registry, call.models, principal.key.id))
       : [{ model: undefined, upstreams: [stored.upstream] }]
   const groups = preferences === undefined ? all : preferUpstreams(all, preferences)
   const recheck = () => checkBudgets(refresh(caller, context), attribution, call, context)
@@ -81,7 +84,8 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const release = holding instanceof Promise ? await orRestore(holding, restoreIdleLimit) : holding
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution, release)
   const moreHeaders = headersFor(principal, attribution, context)
-  const pending = { request, info, entry, restoreIdleLimit, context, moreHeaders }
+  const report = reportFor(request, sent.fields.model, { entry, groups }, context)
+  const pending = { request, info, entry, restoreIdleLimit, context, moreHeaders, report }
   let forwarded: UpstreamResponse
   try {
     forwarded = await forwardToBest(request, call, groups, entry, context, recheck)
@@ -111,16 +115,28 @@ function withProvider(call: Call, provider: unknown): Call {
   return { ...call, fields: { ...call.fields, provider } }
 }
 
+/** What the response is to say of its way; undefined where the path has no place for it, or the caller does not ask. */
+function reportFor(
+  { headers }: Request,
+  requested: unknown,
+  { entry, groups }: { entry: LedgerEntry; groups: readonly AttemptGroup[] },
+  context: InferenceContext,
+): Report | undefined {
+  const { call, principal, made } = entry
+  if (call.path.reportIn === undefined || !requestsRoutingReport(headers)) return undefined
+  return () => reportRouting(requested, groups, made, { showsUpstreams: showsUpstreams(principal, context) })
+}
+
 /** With headers that say which upstream responded, where the organization wants its callers to know. */
 function withAttempt(
   pending: UnsettledRequest,
-  { principal, attempt, attempts }: LedgerEntry,
-  { registry }: InferenceContext,
+  { principal, attempt, made }: LedgerEntry,
+  context: InferenceContext,
 ): UnsettledRequest {
-  if (registry.organizations.get(principal.key.organizationId)?.upstreamHeaders !== true) return pending
+  if (!showsUpstreams(principal, context)) return pending
   const headers = {
     'x-latchkey-upstream': (attempt?.upstream.name ?? '').toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
-    'x-latchkey-attempt': String(attempts),
+    'x-latchkey-attempt': String(made.length),
   }
   return { ...pending, moreHeaders: { ...pending.moreHeaders, ...headers } }
 }

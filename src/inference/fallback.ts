@@ -55,10 +55,10 @@ export async function forwardToBest(
       const { attempt } = taken
       const isSameModel = attempt.model === entry.attempt?.model
       entry.attempt = attempt
-      entry.attempts += 1
       if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
       if (body?.bytes !== undefined) await giveWayAfter(body.bytes)
       const outcome = await ask(request, body, entry, attempt, context)
+      entry.made.push({ ...attempt, status: outcome.status })
       note(outcome, failed, context)
       if ('forwarded' in outcome && !isWorthAnother(outcome.status, { hasFailedBefore: best !== undefined })) {
         abort(best)
@@ -78,7 +78,8 @@ export async function forwardToBest(
     abort(best)
     throw error
   }
-  if (best === undefined) throw new Fault('unavailable', 'The inference server was removed; retry')
+  if (best === undefined)
+    throw new Fault('unavailable', 'The inference server was removed; retry', { reason: 'upstream_removed' })
   entry.attempt = best.attempt
   if ('fault' in best) throw best.fault
   return best.forwarded

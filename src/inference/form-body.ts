@@ -47,7 +47,10 @@ export async function readForm(request: Request, bytesMax: number): Promise<Sent
   const boundary = readBoundary(contentType)
   if (boundary === undefined) throw notAForm(contentType)
   const encoding = request.headers.get('content-encoding') ?? 'identity'
-  if (encoding.toLowerCase() !== 'identity') throw new Fault('invalid', 'Send the body without Content-Encoding')
+  if (encoding.toLowerCase() !== 'identity')
+    throw new Fault('invalid', 'The body has a Content-Encoding: send it uncompressed, without this header', {
+      reason: 'content_encoding',
+    })
   if (Number(request.headers.get('content-length') ?? 0) > uploadBytesMax) throw tooLarge()
   const reading = openUpload(boundary, request.body ?? new Blob([]).stream())
   const isWhole = await readWhileHeld(reading, bytesMax)
@@ -67,7 +70,10 @@ function openUpload(boundary: string, body: ReadableStream<Uint8Array>): FormUpl
   const scanner = createFormScanner(boundary, {
     onPart: (name, isFile) => {
       if (whatNameSays(name) === 'other') return
-      if (isFile) throw new Fault('invalid', `The field ${JSON.stringify(name)} must be text, and not a file`)
+      if (isFile)
+        throw new Fault('invalid', `The field ${JSON.stringify(name)} must be text, and not a file`, {
+          reason: 'form_refused',
+        })
       if (reading.isJudged) throw late(name)
     },
     onField: (name, value) => {
@@ -90,7 +96,8 @@ export function holdsJson(value: string): boolean {
 
 function addField(fields: Fields, name: string, value: string): void {
   const known = fields[name]
-  if (known !== undefined && name === 'model') throw new Fault('invalid', 'The form names model twice: send it once')
+  if (known !== undefined && name === 'model')
+    throw new Fault('invalid', 'The form names model twice: send it once', { reason: 'form_refused' })
   fields[name] = known === undefined ? value : [known, value].flat()
 }
 
@@ -119,7 +126,7 @@ async function readChunk(reading: FormUpload): Promise<Uint8Array | undefined> {
   }, requestBodyMillisecondsMax)
   try {
     const { done, value } = await reader.read()
-    if (isLate) throw new Fault('timeout', 'The body did not arrive in time', { reason: 'body_late' })
+    if (isLate) throw new Fault('timeout', 'The body did not arrive in time: send it again', { reason: 'body_late' })
     if (done) {
       scanner.end()
       return undefined
@@ -129,7 +136,10 @@ async function readChunk(reading: FormUpload): Promise<Uint8Array | undefined> {
     scanner.take(value)
     return value
   } catch (error) {
-    const fault = error instanceof Fault ? error : new Fault('invalid', 'The body could not be read', { cause: error })
+    const fault =
+      error instanceof Fault
+        ? error
+        : new Fault('invalid', 'The body ended early: send it again', { reason: 'body_broken', cause: error })
     reading.failure = fault
     await reader.cancel().catch(() => {})
     throw fault
@@ -164,7 +174,9 @@ function notAForm(contentType: string | null): Fault {
 }
 
 function tooLarge(): Fault {
-  return new Fault('too_large', `The body must be at most ${uploadBytesMax} bytes`, { reason: 'body_too_large' })
+  return new Fault('too_large', `The body must have at most ${uploadBytesMax} bytes: send a smaller file`, {
+    reason: 'body_too_large',
+  })
 }
 
 function late(name: string): Fault {

@@ -8,7 +8,7 @@ import { errorResponses } from '../http/operation-doc.ts'
 import { json } from '../http/reply.ts'
 import { timeOfRequest } from '../http/request-id.ts'
 import { takeRate } from '../keys/admission.ts'
-import { authenticateInference, type BearerContext } from '../keys/bearer.ts'
+import { authenticateInference, type BearerContext, showsUpstreams } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import { type } from '../values/shape.ts'
@@ -20,19 +20,24 @@ const query = type({ '+': 'reject', id: uuidShape.configure({ says: 'The x-reque
 
 /** @throws Fault `not_found`, with one message for a request of another key and one that does not exist */
 const showGeneration: Handle<GenerationContext> = async (request, context) => {
-  const { key } = await authenticateInference(request, context)
+  const principal = await authenticateInference(request, context)
+  const { key } = principal
   takeRate(key, context)
   const id = readQuery(request, query).id.toLowerCase()
   const row = await findUsage(context.reader, { requestId: id, at: timeOfRequest(id) })
   if (row === undefined || row.keyId !== key.id) {
-    const rule = 'id is the x-request-id of a response to the same key'
-    throw new Fault('not_found', `No request of this key has this id: ${rule}`)
+    const rule = 'use the x-request-id of a response to the same key'
+    throw new Fault('not_found', `No request of this key has this id: ${rule}`, { reason: 'generation_unknown' })
   }
-  return json(200, { data: describeRequest(row) }, { 'cache-control': 'no-store' })
+  return json(
+    200,
+    { data: describeRequest(row, { showsUpstreams: showsUpstreams(principal, context) }) },
+    { 'cache-control': 'no-store' },
+  )
 }
 
 /** Null where Latchkey does not know: OpenRouter's clients require every field. */
-function describeRequest(row: ListedUsage): object {
+function describeRequest(row: ListedUsage, shown: { showsUpstreams: boolean }): object {
   const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = row
   const cost = (row.costNanodollars ?? 0) / nanodollarsPerDollar
   return {
@@ -40,7 +45,7 @@ function describeRequest(row: ListedUsage): object {
     request_id: row.requestId,
     created_at: new Date(row.at).toISOString(),
     model: row.model ?? row.modelAsked ?? '',
-    provider_name: row.upstream,
+    provider_name: shown.showsUpstreams ? row.upstream : null,
     workspace_id: row.workspaceId,
     session_id: row.sessionId,
     external_user: row.endUser,

@@ -13,6 +13,7 @@ import { storableText } from '../values/bytes.ts'
 import type { Call } from './call.ts'
 import { costOf, type PriceList } from './prices.ts'
 import type { Place } from './queue/dispatch.ts'
+import type { MadeAttempt } from './routing-report.ts'
 import { storedResponseOf } from './stored-responses.ts'
 import { unitsOf } from './units.ts'
 import type { Attempt } from './upstream/targets.ts'
@@ -44,8 +45,8 @@ export type LedgerEntry = {
   readonly startedAt: number
   /** The attempt in progress; at the end, the one whose response the caller got. */
   attempt: Attempt | undefined
-  /** How many there were. */
-  attempts: number
+  /** Those that have ended, in order. */
+  readonly made: MadeAttempt[]
   /** Its place at the upstream, which is given back before the row is written. */
   place: Place | undefined
   firstByteAt: number | undefined
@@ -69,9 +70,9 @@ export function openLedgerEntry(
     attribution,
     startedAt: context.now(),
     attempt: undefined,
-    attempts: 0,
     place: undefined,
     firstByteAt: undefined,
+    made: [],
     release,
   }
 }

@@ -76,7 +76,7 @@ function rejectJsonIn(fields: Fields): void {
   for (const [name, value] of Object.entries(fields)) {
     if (name === 'prompt' || ![value].flat().some((text) => holdsJson(String(text)))) continue
     const why = 'a caller that is limited to models may not send JSON in a form'
-    throw new Fault('invalid', `The field ${JSON.stringify(name)} holds JSON: ${why}`)
+    throw new Fault('invalid', `The field ${JSON.stringify(name)} holds JSON: ${why}`, { reason: 'models_hidden' })
   }
 }
 
@@ -120,9 +120,12 @@ function checkName(name: string, count: number): void {
     throw new Fault(
       'invalid',
       `The body names models in too many places: a caller that is limited to models may use at most ${modelNamesMax}`,
+      { reason: 'models_too_many' },
     )
   if (isLonger(name, modelCharactersMax))
-    throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters`)
+    throw new Fault('invalid', `A model has at most ${modelCharactersMax} characters: shorten the name`, {
+      reason: 'body_refused',
+    })
 }
 
 function isPart(value: unknown): value is string | object {

@@ -32,7 +32,7 @@ const body = {
 }
 const rules =
   'A preset is named as `slug` or `slug@3`, in one place, and completes the body. No member is named twice, and model, ' +
-  'models, stream and stream_options are in lower case. The inference server checks everything else, and its errors ' +
+  'models, stream, stream_options, background and previous_response_id are in lower case. The inference server checks everything else, and its errors ' +
   'pass through. A request with a key or token that is limited to models names models in at most ' +
   `${modelNamesMax} places, and no member of any object twice.`
 

@@ -10,8 +10,10 @@ import { inspectEvents } from './event-inspector.ts'
 import { inspectJson, inspectNothing } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, writeLedgerEntry } from './ledger.ts'
 import { type PassageEnd, passThrough, passWhole } from './pass-through.ts'
+import { type Report, reportInJson, reportInStream } from './reported-response.ts'
 import { credentialRefused, type UpstreamResponse } from './upstream/forward.ts'
 import { configuredUpstreamName } from './upstream/targets.ts'
+import type { Inspector } from './usage.ts'
 
 /** A request that was forwarded and is not settled. */
 export type UnsettledRequest = {
@@ -22,6 +24,8 @@ export type UnsettledRequest = {
   /** Headers of the response that are not the upstream's. */
   moreHeaders: Readonly<Record<string, string>>
   context: Pick<AdmissionContext, 'registry' | 'now'>
+  /** What the response says of its way, if the caller wants to know. */
+  report?: Report | undefined
 }
 
 /** The response to the client, whose end waits until its usage is committed. */
@@ -37,7 +41,9 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
     return settleFailure(credentialRefused(upstream), pending)
   }
   const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
-  const inspector = streams ? inspectEvents(entry.call) : isJson(response) ? inspectJson() : inspectNothing()
+  const format = streams ? 'events' : isJson(response) ? 'json' : 'other'
+  const inspecting = inspectors[format](entry.call)
+  const inspector = status < 300 ? withReport(inspecting, format, pending) : inspecting
   const settle = ({ completed, clientLeft }: PassageEnd) => {
     pending.restoreIdleLimit()
     const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
@@ -51,13 +57,29 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
   const { peer } = info
   const passing = { inspector, onFirstByte, settle, refusal, abort, whenClientLeaves, peer, idleMilliseconds }
   // Before anything looks at `response.body`, which would create its stream.
-  if (!streams && isShort(response)) return new Response(await passWhole(passing, response), { status, headers })
+  if (!streams && inspector === inspecting && isShort(response))
+    return new Response(await passWhole(passing, response), { status, headers })
   if (response.body === null) {
     await settle({ completed: true, clientLeft: false })
     return new Response(null, { status, headers })
   }
   const body = passThrough({ ...passing, body: response.body })
   return new Response(body, { status, headers })
+}
+
+const inspectors = { events: inspectEvents, json: inspectJson, other: inspectNothing }
+
+/** The same inspector where there is nothing to report, or no place for it. */
+function withReport(
+  inspector: Inspector,
+  format: keyof typeof inspectors,
+  { report, info, entry, context }: UnsettledRequest,
+): Inspector {
+  const { reportIn } = entry.call.path
+  if (report === undefined || reportIn === undefined || format === 'other') return inspector
+  if (format === 'json') return reportInJson(inspector, report)
+  const created = Math.floor(context.now() / 1_000)
+  return reportInStream(inspector, report, reportIn, { id: info.requestId, created })
 }
 
 /** Ends a stream whose key was disabled or deleted, or has expired, since it began. */
@@ -81,7 +103,9 @@ export async function settleFailure(error: unknown, pending: UnsettledRequest): 
   restoreIdleLimit()
   const isCut = info.peer.isCut()
   const clientLeft = request.signal.aborted && !isCut
-  const fault = isCut ? new Fault('unavailable', 'The service is stopping', { cause: error }) : error
+  const fault = isCut
+    ? new Fault('unavailable', 'The service is stopping: try again', { reason: 'stopping', cause: error })
+    : error
   const status = clientLeft ? statusClientLeft : fault instanceof Fault ? statusOf(fault) : 500
   await writeLedgerEntry(entry, { status, completed: false, clientLeft, inspected: nothingSeen })
   if (clientLeft) return new Response(null, { status })

@@ -21,6 +21,7 @@ export function rejectBackground({ path, fields: { background } }: Call): void {
   throw new Fault(
     'invalid',
     'background must be false: a response in the background could not be charged or stopped. Set stream to true instead',
+    { reason: 'background' },
   )
 }
 

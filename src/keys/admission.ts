@@ -133,7 +133,7 @@ export function checkModels(principal: Principal, models: readonly string[]): vo
 export function checkPreset(principal: Principal, slug: string | undefined): void {
   for (const { who, list, subject } of limitsOf(principal, 'presets')) {
     if (slug !== undefined && list.allows(slug)) continue
-    throw new Fault('forbidden', `This ${who} may only use the presets: ${list.names.join(', ')}`, {
+    throw new Fault('forbidden', `This ${who} may only use the presets: ${list.names.join(', ')}; name one of them`, {
       reason: 'preset_not_allowed',
       subject,
     })

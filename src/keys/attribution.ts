@@ -27,6 +27,7 @@ export function attributionOfRequest({ key, accessToken }: Principal, { headers 
   const value = headers.get(key.attributeFromHeader)?.trim() ?? ''
   if (value === '') return null
   const problem = attributionProblem(value)
-  if (problem !== undefined) throw new Fault('invalid', `The header ${key.attributeFromHeader} ${problem}`)
+  if (problem !== undefined)
+    throw new Fault('invalid', `The header ${key.attributeFromHeader} ${problem}`, { reason: 'attribution_header' })
   return value
 }

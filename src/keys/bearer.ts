@@ -46,7 +46,10 @@ export type Principal = { key: Key; accessToken: AccessToken | undefined }
 export function authenticate(request: Request, context: BearerContext): Principal | Promise<Principal> {
   const header = headerOf(request)
   if (header === undefined) {
-    throw new Fault('unauthorized', 'Missing Authentication header', { headers: { 'www-authenticate': 'Bearer' } })
+    throw new Fault('unauthorized', 'Missing Authentication header', {
+      reason: 'header_missing',
+      headers: { 'www-authenticate': 'Bearer' },
+    })
   }
   const credential = /^bearer +([A-Za-z0-9._~+/=-]+)$/i.exec(header)?.[1]
   if (credential === undefined)
@@ -94,7 +97,9 @@ export function authenticateInference(request: Request, context: BearerContext):
 
 function rejectManagementKey(principal: Principal): Principal {
   if (principal.key.kind === 'inference') return principal
-  throw new Fault('forbidden', 'Management keys cannot call inference; use an inference key or an access token')
+  throw new Fault('forbidden', 'Management keys cannot call inference; use an inference key or an access token', {
+    reason: 'key_kind',
+  })
 }
 
 /**
@@ -161,4 +166,12 @@ function isForeignJwt(text: string, { baseUrl }: BearerContext): boolean {
 function notExchanged({ baseUrl }: BearerContext): Fault {
   const message = `This JWT is not an access token: exchange it first at ${baseUrl}/oauth/token`
   return invalidCredential('token_not_exchanged', { message })
+}
+
+/** Whether the organization of the caller lets its callers know which upstream serves them. */
+export function showsUpstreams(
+  { key }: Pick<Principal, 'key'>,
+  { registry }: Pick<BearerContext, 'registry'>,
+): boolean {
+  return registry.organizations.get(key.organizationId)?.upstreamHeaders === true
 }

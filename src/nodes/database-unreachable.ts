@@ -30,10 +30,14 @@ function unavailable(message: string, cause: unknown): Fault {
 
 /** For a server that stops before the database responds, or after half an hour. */
 export function outcomeUnknown(cause: unknown): Fault {
-  return new Fault('unavailable', 'The service is stopping; this request can have taken effect', {
-    reason: 'commit_outcome_unknown',
-    cause,
-  })
+  return new Fault(
+    'unavailable',
+    'The service is stopping; this request can have taken effect: look before you repeat it',
+    {
+      reason: 'commit_outcome_unknown',
+      cause,
+    },
+  )
 }
 
 /** For a change whose maker does not learn whether it is in force. `why` is a sentence without a full stop. */

@@ -83,7 +83,9 @@ export function applyPreset(target: Target, { config, systemPrompt }: PresetCont
   if (tools !== undefined) merged.tools = tools
   for (const name of orphanedFields(target, merged, request)) delete merged[name]
   if (memberOf(merged, 'model') === undefined && !hasFallbacks(merged))
-    throw new Fault('invalid', 'The preset has no model: name one, as in "vendor/model@preset/slug"')
+    throw new Fault('invalid', 'The preset has no model: name one, as in "vendor/model@preset/slug"', {
+      reason: 'preset_reference',
+    })
   return systemPrompt === null ? merged : withSystemPrompt(target, merged, systemPrompt)
 }
 

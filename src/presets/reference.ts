@@ -38,14 +38,13 @@ export function parsePresetReference(text: string): PresetReference {
 export function readPresetReference(body: Fields): PresetReference | undefined {
   const { model, models, preset } = body
   if (Array.isArray(models) && models.some((name) => typeof name === 'string' && name.includes(presetMarker)))
-    throw new Fault('invalid', 'models cannot name a preset: use model or preset')
+    throw refused('models cannot name a preset: use model or preset')
   const marked = markedPart(model)
   const inModel = marked === undefined ? undefined : parseReference(marked, 'model')
   if (preset === undefined || preset === null) return inModel
   const beside = parseReference(preset, 'preset')
   if (inModel !== undefined && (inModel.slug !== beside.slug || inModel.version !== beside.version))
-    throw new Fault(
-      'invalid',
+    throw refused(
       `model names the preset ${describe(inModel)} and preset names ${describe(beside)}: name only one preset`,
     )
   return beside
@@ -70,7 +69,11 @@ function parseReference(text: unknown, field: 'model' | 'preset'): PresetReferen
   const reference = typeof text === 'string' ? parse(text) : undefined
   if (reference !== undefined) return reference
   const form = field === 'model' ? '"@preset/slug" or "vendor/model@preset/slug"' : '"slug"'
-  throw new Fault('invalid', `${field} is not a preset reference: use ${form}, with "@3" at the end for version 3`)
+  throw refused(`${field} is not a preset reference: use ${form}, with "@3" at the end for version 3`)
+}
+
+function refused(message: string): Fault {
+  return new Fault('invalid', message, { reason: 'preset_reference', detail: message })
 }
 
 function parse(text: string): PresetReference | undefined {

@@ -25,11 +25,22 @@ export async function completeBody(
 ): Promise<CompletedRequest> {
   const preset = registry.presetsOf.get(workspaceId)?.get(slug)
   if (preset?.status !== 'active')
-    throw new Fault('not_found', `The preset ${JSON.stringify(slug)} does not exist or is not active`, {
-      reason: `preset_${preset?.status ?? 'unknown'}`,
-      subject: preset && { kind: 'preset', id: preset.id },
-    })
+    throw new Fault(
+      'not_found',
+      `The preset ${JSON.stringify(slug)} does not exist or is not active: use one of GET /presets`,
+      {
+        reason: `preset_${preset?.status ?? 'unknown'}`,
+        subject: preset && { kind: 'preset', id: preset.id },
+      },
+    )
   const version = await presets.versionOf(preset, pinned)
-  if (version === undefined) throw new Fault('not_found', `The preset ${JSON.stringify(slug)} has no version ${pinned}`)
+  if (version === undefined)
+    throw new Fault(
+      'not_found',
+      `The preset ${JSON.stringify(slug)} has no version ${pinned}: use one of GET /presets/${slug}/versions`,
+      {
+        reason: 'preset_version_unknown',
+      },
+    )
   return { fields: applyPreset(target, version, body), presetVersion: `${slug}@${version.version}` }
 }

@@ -94,7 +94,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     let refusedId: string | undefined
     try {
       if (context.writer.isBroken()) throw stopping()
-      if (hasTwoHosts(request)) throw new Fault('invalid', 'The request has two Host headers: send one')
+      if (hasTwoHosts(request))
+        throw new Fault('invalid', 'The request has two Host headers: send one', { reason: 'two_hosts' })
       if (match === undefined) {
         const nearest = findNearestPath(path, basePath, (await loadAll()).below)
         throw notFound(nearest ?? findSimilarPath(path, basePath, servedPaths), basePath)
@@ -181,7 +182,10 @@ export function refuseAtStart(): Response {
 
 /** Used until the process ends: the state in memory can differ from the database. */
 function stopping(): Fault {
-  return new Fault('unavailable', 'The service is stopping; try again later', { headers: { 'retry-after': '1' } })
+  return new Fault('unavailable', 'The service is stopping; try again later', {
+    reason: 'stopping',
+    headers: { 'retry-after': '1' },
+  })
 }
 
 /** Proxies differ in which of two they read, so RFC 9112 §3.2 refuses them. Bun joins them by a comma; Deno refuses them itself. */
@@ -204,9 +208,10 @@ function loggablePath(path: string): string {
 
 /** The service's paths are public, so suggesting one reveals nothing. */
 function notFound(nearest: string | undefined, basePath: string): Fault {
-  if (nearest !== undefined) return new Fault('not_found', `Resource not found; did you mean ${nearest}?`)
+  if (nearest !== undefined)
+    return new Fault('not_found', `Resource not found; did you mean ${nearest}?`, { reason: 'path_unknown' })
   const served = `below ${basePath} are ${servedPaths.join(', ')}, and more in ${basePath}/openapi.json`
-  return new Fault('not_found', `Resource not found; ${served}`)
+  return new Fault('not_found', `Resource not found; ${served}`, { reason: 'path_unknown' })
 }
 
 /** What workloads send requests to. */
@@ -216,6 +221,7 @@ const servedPaths = workloadRoutes
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {
   return new Fault('method_not_allowed', `The method ${method} is not allowed here: use ${alternatives(allowed)}`, {
+    reason: 'method_not_allowed',
     headers: { allow: allowed.join(', ') },
   })
 }

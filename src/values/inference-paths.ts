@@ -11,6 +11,7 @@ export type Unit = (typeof units)[number]
  * request. `errors`: the form in which clients expect errors. `isCharged`: what the response says of usage is that of this request.
  * `unit`: what is counted in addition to tokens. `storesResponse`: the upstream keeps the response under its id; `ofResponse`: the path names
  * such a response. `besideVersion`: inference servers have the path beside their `/v1`. `query`: parameters that reach the upstream.
+ * `reportIn`: which event of a stream has the routing report: the last one, or one more of this object type; undefined where callers get none.
  */
 export type InferencePath = {
   method: 'POST' | 'GET' | 'DELETE'
@@ -26,6 +27,7 @@ export type InferencePath = {
   ofResponse: boolean
   besideVersion: boolean
   query: readonly string[]
+  reportIn: 'last event' | 'chat.completion.chunk' | 'text_completion' | undefined
 }
 
 const usual = {
@@ -41,6 +43,7 @@ const usual = {
   ofResponse: false,
   besideVersion: false,
   query: [],
+  reportIn: undefined,
 } as const
 const vectors = { ...usual, generates: false } as const
 const counting = { ...usual, isCharged: false, generates: false } as const
@@ -56,10 +59,17 @@ const response = '/responses/{response}'
 
 /** By what presets, commands and operations call the path. */
 export const inferencePaths = {
-  chat: { ...usual, endpoint: '/chat/completions', takesStreamOptions: true },
-  completions: { ...usual, endpoint: '/completions', takesStreamOptions: true },
-  responses: { ...usual, endpoint: '/responses', takesBackground: true, errors: 'responses', storesResponse: true },
-  messages: { ...usual, endpoint: '/messages', errors: 'messages' },
+  chat: { ...usual, endpoint: '/chat/completions', takesStreamOptions: true, reportIn: 'chat.completion.chunk' },
+  completions: { ...usual, endpoint: '/completions', takesStreamOptions: true, reportIn: 'text_completion' },
+  responses: {
+    ...usual,
+    endpoint: '/responses',
+    takesBackground: true,
+    errors: 'responses',
+    storesResponse: true,
+    reportIn: 'last event',
+  },
+  messages: { ...usual, endpoint: '/messages', errors: 'messages', reportIn: 'last event' },
   embeddings: { ...vectors, endpoint: '/embeddings' },
   rerank: { ...vectors, endpoint: '/rerank' },
   score: { ...vectors, endpoint: '/score' },

@@ -144,6 +144,19 @@ describe('chat.send', () => {
     expect(chunks.every((chunk) => chunk.usage === undefined)).toBe(true)
   })
 
+  test('shows the routing metadata that the client asks for, with and without a stream', async () => {
+    const client = clientWith(federation.key.key)
+    const asked = { xOpenRouterMetadata: 'enabled' } as const
+    const answer = (await client.chat.send({ ...asked, chatRequest: { ...question, stream: false } })) as ChatResult
+    const expected = { attempt: 1, isByok: false, region: null, requested: 'echo', strategy: 'direct' }
+    expect(answer.openrouterMetadata).toMatchObject(expected)
+    const stream = await client.chat.send({ ...asked, chatRequest: { ...question, stream: true } })
+    const chunks: ChatStreamChunk[] = []
+    for await (const chunk of stream as AsyncIterable<ChatStreamChunk>) chunks.push(chunk)
+    expect(chunks.at(-1)?.openrouterMetadata).toMatchObject(expected)
+    expect(chunks.slice(0, -1).every((chunk) => chunk.openrouterMetadata === undefined)).toBe(true)
+  })
+
   test('throws UnauthorizedResponseError without a credential and with a wrong one', async () => {
     for (const [apiKey, message] of [
       [undefined, 'Missing Authentication header'],

@@ -236,6 +236,50 @@ describe('a stored response', () => {
     expect(statuses).toEqual([200, 404])
   })
 
+  test('is continued by its own key only, at the upstream that has it', async () => {
+    const asked: [keyName: string, previous: unknown, status: number][] = [
+      ['usual', storedBy.usual, 200],
+      ['usual', null, 200],
+      ['other', storedBy.usual, 404],
+      ['other', 'resp_none', 404],
+      ['usual', storedBy.slow, 404],
+      ['usual', ['resp_of_usual'], 400],
+      ['usual', '../models', 404],
+    ]
+    const refusals = new Set<string>()
+    for (const [name, previous_response_id, status] of asked) {
+      latchkey.upstream.requests.length = 0
+      const response = await send(inferencePaths.responses, name, { fields: { previous_response_id } })
+      expect([name, previous_response_id, response.status]).toEqual([name, previous_response_id, status])
+      expect(latchkey.upstream.requests).toHaveLength(status === 200 ? 1 : 0)
+      const text = await response.text()
+      if (status === 404) refusals.add(text)
+    }
+    expect([...refusals]).toHaveLength(1)
+    latchkey.upstream.answer.current = () => Response.json({ error: 'down' }, { status: 503 })
+    const fields = { previous_response_id: storedBy.usual }
+    expect((await send(inferencePaths.responses, 'usual', { fields })).status).toBe(503)
+    expect(next.requests).toEqual([])
+    expect((await send(inferencePaths.chat, 'other', { fields })).status).toBe(200)
+  })
+
+  test('is continued by a model of its upstream only', async () => {
+    await latchkey.admin('upstreams.add', { name: 'elsewhere', base_url: next.url, models: ['far'], priority: 2 })
+    next.answer.current = () => Response.json({ ...answer, id: 'resp_far' })
+    await (
+      await send(inferencePaths.responses, 'usual', {
+        fields: { model: 'far', provider: { only: ['elsewhere'] } },
+      })
+    ).text()
+    const previous_response_id = 'resp_far'
+    const refused = await send(inferencePaths.responses, 'usual', { fields: { previous_response_id } })
+    expect([refused.status, await refused.text()]).toEqual([404, expect.stringContaining('use the model that made it')])
+    const fields = { previous_response_id, models: ['far', 'other'] }
+    expect((await send(inferencePaths.responses, 'usual', { fields })).status).toBe(200)
+    await latchkey.admin('upstreams.remove', { upstream: 'elsewhere' })
+    expect((await send(inferencePaths.responses, 'usual', { fields })).status).toBe(404)
+  })
+
   test('passes on the parameters of its lists, and no others', async () => {
     const url = `${latchkey.server.baseUrl}/responses/${storedBy.usual}/input_items?limit=2&order=asc&model=x&api_key=y`
     await fetch(url, { headers: { authorization: `Bearer ${keys.usual}` } })

@@ -8,7 +8,7 @@ import type { KeyRates } from '../../keys/key-rates.ts'
 import type { PresetRegistry } from '../../presets/versions.ts'
 import { presetMarker } from '../../values/preset-text.ts'
 import { rejectLoop } from '../upstream/forwarding-loop.ts'
-import type { Upstream, UpstreamRegistry } from '../upstream/targets.ts'
+import { noUpstream, type Upstream, type UpstreamRegistry, unserved } from '../upstream/targets.ts'
 import { type ListContext, listOf, oneOf } from './list-request.ts'
 import type { Model } from './model-list.ts'
 import type { ListResponse } from './model-lists.ts'
@@ -27,7 +27,7 @@ export async function listModels(request: Request, context: ModelsContext, info:
   const presets = listPresetModels(principal, context)
   const upstreams = context.registry.upstreamsInOrder
   const [only] = upstreams
-  if (only === undefined) throw new Fault('unavailable', 'No inference server is configured')
+  if (only === undefined) throw noUpstream(principal.key.id)
   const isLimitedCaller = isLimited(principal, 'models') || isLimited(principal, 'presets')
   if (upstreams.length === 1 && !isLimitedCaller && only.models.includes('*') && presets.length === 0)
     return relay((await listOf(only, request, context, info)).response)
@@ -56,7 +56,7 @@ export async function showModel(request: Request, context: ModelsContext, info: 
     const unlisted = await oneOf(model, upstream, request, context, info).catch((error) => void failures.push(error))
     if (unlisted !== undefined) return json(200, unlisted)
   }
-  throw failures[0] ?? new Fault('not_found', `No inference server serves the model ${JSON.stringify(model)}`)
+  throw failures[0] ?? unserved([model], principal.key.id)
 }
 
 /** A list counts as a request. */

@@ -3,9 +3,9 @@ import { describeError, Fault } from '../../fault.ts'
 import { isPlainPath } from '../../http/sent-path.ts'
 import { upstreamListMillisecondsMax } from '../../limits.ts'
 import type { Log } from '../../observe/log.ts'
-import { credentialRefused, forward, type UpstreamContext } from '../upstream/forward.ts'
+import { credentialRefused, forward, type UpstreamContext, upstreamLate } from '../upstream/forward.ts'
 import type { Upstream } from '../upstream/targets.ts'
-import { type Model, modelIn, readListBody } from './model-list.ts'
+import { listFailed, type Model, modelIn, readListBody } from './model-list.ts'
 import { type ListResponse, listIn, type ModelList, type ModelLists } from './model-lists.ts'
 
 /** What requesting lists needs. */
@@ -97,8 +97,8 @@ async function fetchWhole(
   } catch (cause) {
     abort()
     if (cause instanceof Fault) throw cause
-    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not respond in time', { cause })
-    throw new Fault('bad_gateway', 'The inference server closed the connection mid-response', { cause })
+    if (isLate) throw upstreamLate(cause)
+    throw listFailed('closed the connection mid-response', { cause })
   } finally {
     clearTimeout(timer)
   }

@@ -8,8 +8,16 @@ export type Model = { id: string }
 
 /** The whole body of a response. @throws Fault `bad_gateway` beyond `upstreamListBytesMax` */
 export function readListBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
-  const message = `The response of the inference server is larger than ${upstreamListBytesMax} bytes`
-  return readBounded(body, { bytesMax: upstreamListBytesMax, tooLarge: () => new Fault('bad_gateway', message) })
+  const tooLarge = () => listFailed(`sent a response of more than ${upstreamListBytesMax} bytes`)
+  return readBounded(body, { bytesMax: upstreamListBytesMax, tooLarge })
+}
+
+/** The fault of an upstream whose list is of no use. `what` continues a sentence about it. */
+export function listFailed(what: string, why: { detail?: string; cause?: unknown } = {}): Fault {
+  return new Fault('bad_gateway', `The inference server ${what}; its administrator finds the reason in the log`, {
+    reason: 'upstream_list',
+    ...why,
+  })
 }
 
 /** The entries that have a name; undefined when the body is not a list. Ollama writes an empty list as null. */

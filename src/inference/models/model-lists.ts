@@ -1,9 +1,8 @@
 // The lists of models, kept for a few seconds so that callers cannot overload the inference servers. Which models a
 // caller may see is decided elsewhere.
-import { Fault } from '../../fault.ts'
 import { modelListMilliseconds } from '../../limits.ts'
 import type { Upstream } from '../upstream/targets.ts'
-import { type Model, modelsIn } from './model-list.ts'
+import { listFailed, type Model, modelsIn } from './model-list.ts'
 
 /** A whole response to `/models`. */
 export type ListResponse = { status: number; headers: Headers; body: Uint8Array<ArrayBuffer> }
@@ -49,7 +48,7 @@ export function listIn(response: ListResponse): ModelList {
     response,
     models: () => {
       if (models !== undefined) return models
-      throw new Fault('bad_gateway', 'The inference server did not return a list of models', { detail })
+      throw listFailed('did not return a list of models', { detail })
     },
   }
 }

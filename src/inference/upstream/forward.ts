@@ -128,11 +128,17 @@ export async function forward(
       abort()
       throw cause
     }
-    if (isLate) throw new Fault('gateway_timeout', 'The inference server did not respond in time', { cause })
-    throw new Fault('bad_gateway', 'The inference server cannot be reached', { cause })
+    if (isLate) throw upstreamLate(cause)
+    const message = 'The inference server cannot be reached: try again later'
+    throw new Fault('bad_gateway', message, { reason: 'upstream_unreachable', cause })
   } finally {
     clearDeadline(deadline)
   }
+}
+
+export function upstreamLate(cause: unknown): Fault {
+  const message = 'The inference server did not respond in time: try again later'
+  return new Fault('gateway_timeout', message, { reason: 'upstream_late', cause })
 }
 
 function urlFor(
@@ -214,8 +220,11 @@ function rejectUnusable({ status, headers }: Response): void {
   const isStatusUsable = (status >= 200 && status < 300) || (status >= 400 && status <= 599)
   const isEncoded = (headers.get('content-encoding') ?? 'identity') !== 'identity'
   if (isStatusUsable && !isEncoded) return
-  const why = isStatusUsable ? { reason: 'upstream_content_encoding' } : { detail: `upstream_status_${status}` }
-  throw new Fault('bad_gateway', 'The inference server sent a response that cannot be passed on', why)
+  const why = isStatusUsable
+    ? { reason: 'upstream_content_encoding' }
+    : { reason: 'upstream_status', detail: `upstream_status_${status}` }
+  const next = 'its administrator finds the reason in the log'
+  throw new Fault('bad_gateway', `The inference server sent a response that cannot be passed on; ${next}`, why)
 }
 
 /**

@@ -15,8 +15,10 @@ export function nameInstallation({ organizations }: Pick<KeyRegistry, 'organizat
   return `latchkey-${hash('sha256', first?.id ?? '', 'hex').slice(0, 8)}`
 }
 
+const message = 'Forwarding loop detected: an upstream routes back here; its administrator must change that'
+
 /** @throws Fault `bad_gateway` for a request that has passed through this installation before */
 export function rejectLoop(request: Request, { via }: { via: string }): void {
   if (request.headers.get('via')?.includes(via) === true)
-    throw new Fault('bad_gateway', 'Forwarding loop detected: an upstream routes back here')
+    throw new Fault('bad_gateway', message, { reason: 'forwarding_loop' })
 }

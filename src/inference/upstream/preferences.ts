@@ -63,5 +63,6 @@ export function preferUpstreams(groups: readonly AttemptGroup[], preferences: Pr
   throw new Fault(
     'not_found',
     'No inference server that provider allows serves the model; change only, order or ignore',
+    { reason: 'provider_unserved' },
   )
 }

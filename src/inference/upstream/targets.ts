@@ -76,19 +76,26 @@ export function route(
   models: readonly string[],
   keyId: string,
 ): AttemptGroup[] {
-  if (upstreams.length === 0)
-    throw new Fault('unavailable', 'No inference server is configured', {
-      reason: 'no_upstream',
-      detail: `key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
-    })
+  if (upstreams.length === 0) throw noUpstream(keyId)
   if (models.length === 0) return groupByPriority(upstreams, undefined)
   const groups = models.flatMap((model) => groupByPriority(upstreams, model))
   if (groups.length > 0) return groups
+  throw unserved(models, keyId)
+}
+
+export function unserved(models: readonly string[], keyId: string): Fault {
   const named = models.map((model) => JSON.stringify(model)).join(', ')
-  throw new Fault('not_found', `No inference server serves the model ${named}`, {
+  return new Fault('not_found', `No inference server serves the model ${named}: use one of GET /models`, {
     reason: 'model_unserved',
     // Not its subject: the key may use the model, which nobody serves.
     detail: `key ${keyId}`,
+  })
+}
+
+export function noUpstream(keyId: string): Fault {
+  return new Fault('unavailable', 'No inference server is configured: ask the administrator to add one', {
+    reason: 'no_upstream',
+    detail: `key ${keyId}; set LATCHKEY_UPSTREAM_URL, or run: latchkey upstreams add`,
   })
 }
 

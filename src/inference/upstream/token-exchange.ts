@@ -45,10 +45,8 @@ export async function exchangeToken(
 }
 
 function failed(what: string): Fault {
-  return new Fault('bad_gateway', 'The inference server cannot be reached', {
-    reason: 'upstream_exchange_failed',
-    detail: what,
-  })
+  const message = 'The inference server cannot be reached: try again later'
+  return new Fault('bad_gateway', message, { reason: 'upstream_exchange_failed', detail: what })
 }
 
 /** A platform replaces the file before its token expires, so it is read for each exchange. */
