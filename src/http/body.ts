@@ -85,7 +85,7 @@ export async function readJson(request: Request, bytesLimit: number): Promise<Re
   const body = await readBody(request, bytesLimit)
   if (body.byteLength === 0) return {}
   if (!hasMediaType(request, 'application/json'))
-    throw new Fault('invalid', 'The body is not JSON: send it as application/json')
+    throw new Fault('invalid', 'The body is not JSON: send it as application/json', { reason: 'content_type' })
   const { fields } = await parseJsonObject(body)
   return fields
 }

@@ -107,7 +107,7 @@ async function readWhileHeld(reading: FormUpload, bytesMax: number): Promise<boo
     const chunk = await readChunk(reading)
     if (chunk === undefined) return true
     reading.held.push(chunk)
-    if (reading.bytes >= heldBytesMax && reading.fields.model !== undefined) return false
+    if (reading.bytes >= Math.min(heldBytesMax, bytesMax) && reading.fields.model !== undefined) return false
     if (reading.bytes >= bytesMax) {
       await reading.reader.cancel().catch(() => {})
       const rule = `The first ${bytesMax} bytes of the form have no field model`

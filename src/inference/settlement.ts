@@ -90,7 +90,7 @@ function endWithKey({ info, entry, context }: UnsettledRequest): () => Uint8Arra
     if (fault === undefined) return undefined
     entry.context.log('warn', 'stream_ended', { request_id: info.requestId, reason: logTextOf(fault) })
     const message = 'Invalid credentials: the key of this request is no longer valid, so the response ends here'
-    return errorEvent(entry.call.path, new Fault('unauthorized', message))
+    return errorEvent(entry.call.path, new Fault('unauthorized', message, { reason: 'key_ended' }))
   }
 }
 

@@ -11,10 +11,9 @@ export type PresetReference = { slug: string; version: number | undefined }
 
 /** @throws Fault `invalid` */
 export function checkPresetSlug(text: string): void {
-  if (apiKeyInText.test(text)) throw new Fault('invalid', 'A slug must not contain an API key: choose another slug')
+  if (apiKeyInText.test(text)) throw refused('A slug must not contain an API key: choose another slug')
   if (!isPresetSlug(text))
-    throw new Fault(
-      'invalid',
+    throw refused(
       `${JSON.stringify(text.slice(0, presetSlugCharactersMax))} is not a valid slug: use 1 to ${presetSlugCharactersMax} letters, digits or . _ ~ -`,
     )
 }
@@ -23,8 +22,7 @@ export function checkPresetSlug(text: string): void {
 export function parsePresetReference(text: string): PresetReference {
   const reference = parse(text.startsWith(presetMarker) ? text.slice(presetMarker.length) : text)
   if (reference === undefined)
-    throw new Fault(
-      'invalid',
+    throw refused(
       `${JSON.stringify(text)} is not a preset reference: use the slug, such as support, or support@3 for version 3`,
     )
   return reference

@@ -112,7 +112,10 @@ function spentFault({ budget, counter, per, unit, limit, spent, resetsAt }: Rema
 function rejectUnpriced({ row }: Budget, models: readonly string[], hasPrice: (model: string) => boolean): void {
   const unpriced = models.find((model) => !hasPrice(model))
   if (models.length > 0 && unpriced === undefined) return
-  const which = unpriced === undefined ? 'name a model' : `${JSON.stringify(unpriced)} has none`
+  const which =
+    unpriced === undefined
+      ? 'name a model'
+      : `${JSON.stringify(unpriced)} has none: use another model, or ask an administrator to set its price`
   throw new Fault('forbidden', `The budget ${JSON.stringify(row.name)} requires models with a price; ${which}`, {
     reason: 'model_unpriced',
     subject: { kind: 'budget', id: row.id },

@@ -44,7 +44,8 @@ async function waitInTurn(
   try {
     for (;;) {
       await place.turn(until - performance.now(), waiting.signal)
-      if (waiting.signal.aborted) throw new Fault('unavailable', 'The client left while the request waited')
+      if (waiting.signal.aborted)
+        throw new Fault('unavailable', 'The client left while the request waited', { reason: 'client_left' })
       waiting.check()
       const held = holds.take(partsOf(state(), key, waiting), true)
       if (typeof held !== 'string') return held

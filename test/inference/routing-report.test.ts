@@ -87,8 +87,8 @@ describe('a JSON response', () => {
   const unreadable: [name: string, text: string, type: string][] = [
     ['an empty object', '{}', 'application/json'],
     ['a list', '[{}]', 'application/json'],
-    ['nothing', '', 'application/json'],
-    ['an object that is cut off', '{"a":{"b":1},', 'application/json'],
+    ['nothing', '', 'application/json; charset=utf-8'],
+    ['an object that is cut off', '{"a":{"b":1},', 'application/json; charset=utf-8'],
     ['text', '{"a":1}', 'text/plain'],
   ]
   for (const [name, text, type] of unreadable)
@@ -225,7 +225,11 @@ describe('the report', () => {
   })
 
   test('names the preset as the caller did', async () => {
-    await latchkey.admin<Row>('presets.save', { preset: 'mine', dialect: 'chat', body: '{"model":"asked"}' })
+    await latchkey.admin<Row>('presets.save', {
+      preset: 'mine',
+      dialect: 'chat',
+      body: '{"model":"asked","messages":[{"role":"user","content":"x"}]}',
+    })
     expect(await reportOf({ model: '@preset/mine' })).toMatchObject({ requested: '@preset/mine' })
   })
 
