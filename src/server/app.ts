@@ -177,7 +177,9 @@ function recordRequest(request: Request, response: Response, answered: FinishedR
 /** Responds to a request that came before the app was made. */
 export function refuseAtStart(): Response {
   const headers = { 'retry-after': '1' }
-  return errorReply(new Fault('unavailable', 'The service is starting; try again later', { reason: 'starting', headers }))
+  return errorReply(
+    new Fault('unavailable', 'The service is starting; try again later', { reason: 'starting', headers }),
+  )
 }
 
 /** Used until the process ends: the state in memory can differ from the database. */

@@ -137,7 +137,7 @@ describe('the openai client', () => {
     expect(absent).toMatchObject({
       error: {
         code: 404,
-        message: 'The preset "nobody-made-it" does not exist or is not active',
+        message: 'The preset "nobody-made-it" does not exist or is not active: use one of GET /presets',
         metadata: { error_type: expect.any(String) },
       },
     })

@@ -181,7 +181,7 @@ describe('not found and naming it', () => {
         for (const credential of [latchkey.key.key, latchkey.accessToken])
           expect(await refusalOf(await ask(naming, '/chat/completions', credential), name)).toEqual({
             status: 404,
-            message: 'The preset "NAME" does not exist or is not active',
+            message: 'The preset "NAME" does not exist or is not active: use one of GET /presets',
           })
     },
   )
@@ -190,12 +190,12 @@ describe('not found and naming it', () => {
     for (const naming of [{ preset: `${slug}@${version}` }, { model: `m@preset/${slug}@${version}` }])
       expect(await refusalOf(await ask(naming), slug)).toEqual({
         status: 404,
-        message: `The preset "NAME" has no version ${version}`,
+        message: `The preset "NAME" has no version ${version}: use one of GET /presets/NAME/versions`,
       })
   })
 
   test('has the shape of each path', async () => {
-    const message = 'The preset "x" does not exist or is not active'
+    const message = 'The preset "x" does not exist or is not active: use one of GET /presets'
     const error = { code: 404, message, metadata: { error_type: 'not_found' } }
     for (const path of inferencePaths) {
       const told = await (await ask({ preset: 'x' }, path)).json()
