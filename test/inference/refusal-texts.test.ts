@@ -1,5 +1,5 @@
 // What a developer reads when a request fails (reference: Error shape), for every reason that the program knows: what was wrong, the rule, and
-// what to do next. No text tells a caller what belongs to the administrator.
+// what to do next. No text has what belongs to the administrator.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
