@@ -95,6 +95,8 @@ const steps: Record<Scan['state'], (scan: Scan) => boolean> = {
     if (end > headerBytesMax || (end < 0 && scan.rest.length > headerBytesMax))
       throw refused(`the headers of a part must be shorter than ${headerBytesMax} bytes`)
     if (end < 0) return false
+    // A parser that looks for the boundary anywhere would see another part here.
+    if (scan.rest.subarray(0, end).includes(scan.dashes)) throw refused('no part may contain the boundary')
     scan.part = readPart(scan.rest.toString('latin1', 0, end))
     scan.parts += 1
     if (scan.parts > partsMax) throw refused(`it may have at most ${partsMax} parts`)

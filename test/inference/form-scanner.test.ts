@@ -112,6 +112,12 @@ describe('a form that parsers could read differently is refused:', () => {
     ['text after the end', `${good}x`, /nothing may follow/],
     ['a boundary after a line feed alone', file(`x\n--${boundary}\r\n${model.slice(14)}`) + end],
     ['a boundary within a line of the file', file(`x--${boundary}\r\nContent-Disposition: form-data`) + end],
+    [
+      'a boundary within a header',
+      file('x').replace('audio/wav', `audio/wav--${boundary}`) + end,
+      /contain the boundary/,
+    ],
+    ['a boundary within a file name', file('x', `name="file"; filename="a--${boundary}"`) + end],
     ['a longer boundary in the file', file(`x\r\n--${boundary}2\r\n`) + end, /followed by a line end/],
     ['a boundary with spaces after it', `${file('x')}--${boundary} \r\nContent-Disposition: form-data; name="model"`],
     ['a boundary with a line feed after it', `${file('x')}--${boundary}\nContent-Disposition: form-data; name="model"`],
