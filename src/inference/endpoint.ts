@@ -69,7 +69,8 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   if (checkingModels !== undefined) await checkingModels
   rejectBackground(call)
   if (context.config.refusesSharedState) await rejectSharedState(call)
-  const previous = await findPreviousResponse(call, principal, context)
+  const finding = findPreviousResponse(call, principal, context)
+  const previous = finding && (await finding)
   rejectLoop(request, context)
   checkBudgets(principal, attribution, call, context)
   const all: AttemptGroup[] =

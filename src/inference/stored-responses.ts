@@ -35,11 +35,11 @@ export async function findStoredResponse(
  * The same for the response that a body continues, as `previous_response_id`. Undefined when it continues none.
  * @throws Fault as above; `invalid` when it is not an id
  */
-export async function findPreviousResponse(
+export function findPreviousResponse(
   { path, fields: { previous_response_id: id } }: Call,
   principal: Principal,
   context: StoredResponseContext,
-): Promise<{ id: string; upstream: Upstream } | undefined> {
+): Promise<{ id: string; upstream: Upstream }> | undefined {
   if (!path.storesResponse || id === undefined || id === null) return undefined
   const rule = 'previous_response_id must be the id of a response, as text'
   if (typeof id !== 'string') throw new Fault('invalid', rule, { reason: 'body_refused', detail: rule })
