@@ -1,4 +1,4 @@
-// `latchkey database`: moves an installation between a database file and a database server.
+// `latchkey database`: moves an installation between a database file and a database server, and accepts a database that has gone back.
 import type { Command } from 'commander'
 import { Fault } from '../src/fault.ts'
 import type { CopiedDatabase } from '../src/nodes/copy-database.ts'
@@ -9,6 +9,7 @@ import {
   givenTo,
   group,
   print,
+  readConfig,
   runAlone,
   settingSources,
   withSettings,
@@ -19,7 +20,8 @@ import { table } from './shared/table.ts'
 import { watchedCommits } from './shared/watched-commits.ts'
 
 export function databaseCommand(): Command {
-  return group('database', 'Move an installation between a database file and a database server', [copyCommand()])
+  const about = 'Move an installation between a database file and a database server, or accept an older state'
+  return group('database', about, [copyCommand(), acceptOlderCommand()])
 }
 
 function copyCommand(): Command {
@@ -58,6 +60,48 @@ node. Stop all servers first. Afterward, set LATCHKEY_DATABASE_URL to the target
     const copied = await copyDatabase(sideOf(from), sideOf(to), onProgress).finally(end)
     print(options.json === true ? JSON.stringify({ from, to, ...copied }, null, 2) : draw(copied, to))
   })
+}
+
+function acceptOlderCommand(): Command {
+  const made = command(
+    'accept-older',
+    'Let servers of this machine start on a database that has gone back to an older state',
+    [
+      'database accept-older',
+      'database accept-older --database-url rqlite://10.0.0.1:4001,10.0.0.2:4001,10.0.0.3:4001',
+    ],
+  ).addHelpText(
+    'after',
+    `
+A server remembers the newest state that it has seen, beside the master key, and does not start on an older one. Before you accept it, disable again
+the keys and policies that were disabled since: until then they are valid. Run this on each machine. latchkey restore accepts the backup by itself.`,
+  )
+  const shown = ['LATCHKEY_DATABASE_URL', 'LATCHKEY_MASTER_KEY_FILE'] as const
+  return withSettings(made, { shown }).action(async (...all: unknown[]) => {
+    const { options } = givenTo(all)
+    const config = readConfig(options)
+    const { acceptOlder, seenFileFor } = await import('../src/nodes/seen-state.ts')
+    const file = seenFileFor(config.masterKey)
+    if (file === undefined)
+      throw new Fault(
+        'usage',
+        'The master key comes from the environment, so this machine remembers no state: start the server',
+      )
+    const { openOrRefuse } = await import('../src/nodes/load.ts')
+    const database = await openOrRefuse(config, false, { ...watchedCommits, migrates: false })
+    try {
+      const { before, now } = await acceptOlder({ database, file })
+      const states = { revision: now.revision.id, revision_before: before?.revision.id ?? null, file }
+      print(options.json === true ? JSON.stringify(states, null, 2) : describeAccepted(states))
+    } finally {
+      await database.close()
+    }
+  })
+}
+
+function describeAccepted(states: { revision: number; revision_before: number | null; file: string }): string {
+  const after = states.revision_before === null ? '' : ` after ${states.revision_before}`
+  return `Accepted revision ${states.revision}${after}. Servers of this machine start on it (${printable(states.file)}).`
 }
 
 /** Nothing is decrypted, and no backup is made. */

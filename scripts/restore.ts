@@ -83,6 +83,7 @@ type RestoreOptions = Parameters<typeof import('../src/backup/restore.ts').resto
 async function restore(config: Config, verification: RestoreOptions): Promise<Outcome> {
   const { restoreBackup } = await import('../src/backup/restore.ts')
   const { retryWhileHeld } = await import('../src/server/retry-while-held.ts')
+  const { forgetSeen } = await import('../src/nodes/seen-state.ts')
   if (config.databaseServer !== undefined)
     throw new Fault(
       'usage',
@@ -91,7 +92,9 @@ async function restore(config: Config, verification: RestoreOptions): Promise<Ou
   return retryWhileHeld(async () => {
     if (await isServed(socketPathFor(config)))
       throw new Fault('conflict', 'The server runs on this database. Stop the server first, then run this again')
-    return restoreBackup(config.databasePath, verification)
+    const restored = await restoreBackup(config.databasePath, verification)
+    if (restored.database !== null) forgetSeen(config.masterKey)
+    return restored
   })
 }
 

@@ -14,16 +14,19 @@ import logrotate from './deploy/logrotate.conf' with { type: 'text' }
 import nginx from './deploy/nginx.conf' with { type: 'text' }
 import nginxNodes from './deploy/nginx-nodes.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
+import rqlite from './deploy/rqlite.service' with { type: 'text' }
 import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
-import { chartFiles, nodeManifests, nodesManifests, packChart } from './shared/helm-chart.ts'
+import { chartFiles, clusterManifests, nodeManifests, nodesManifests, packChart } from './shared/helm-chart.ts'
 
 /** What each file is, and its text. */
 const files: Readonly<Record<string, readonly [says: string, text: string]>> = {
   systemd: ['a hardened unit; latchkey service install puts it in place', systemd],
+  rqlite: ['a unit for a node of an rqlite cluster', rqlite],
   container: ['a Containerfile for an image without a shell and without root', container],
   kubernetes: ['manifests, with a sample workload', nodeManifests()],
   'kubernetes-nodes': ['manifests for three nodes on a libSQL server', nodesManifests()],
+  'kubernetes-rqlite': ['manifests for three nodes on an rqlite cluster of three', clusterManifests()],
   sidecar: ['a workload in Kubernetes with the agent beside it', sidecar],
   'github-action': ['an action that gives the jobs of a workflow the command latchkey', githubAction],
   'gitlab-component': ['the same for GitLab CI/CD', gitlabComponent],

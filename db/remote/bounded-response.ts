@@ -7,7 +7,7 @@ import { compressed, refusedResponse, serverError } from './server-failure.ts'
 export const responseBytesMax = 4 * 1024 * 1024
 /** Whatever such a response contains, parsing it takes a few milliseconds. */
 const unmeasuredBytesMax = 64 * 1024
-/** What a libSQL server stays below. With more, 4 MB take up to half a second to parse. */
+/** What responses of database servers stay below. With more, 4 MB take up to half a second to parse. */
 const [levelsMax, listsMax, namesMax, nameBytesMax] = [16, 50_000, 64, 32]
 
 /** @throws LibsqlError that is `isTooLarge`, or `HRANA_COMPRESSED` */

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
 import { databaseTime } from '../schema/node-schema.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import { asUnreachable, isUnreachable, notReachedCode, unknownOutcome } from './server-errors.ts'
+import { asUnreachable, isUnknownOutcome, isUnreachable, notReachedCode, unknownOutcome } from './server-errors.ts'
 
 /** What a server reports when it has not committed, and a repeated commit can succeed. */
 const repeatable =
@@ -14,8 +14,6 @@ const refused = /^(SQLITE_BUSY|SQLITE_LOCKED|DATABASE_NOT_REACHED)/
 /** What proves it when a statement of the commit failed so: the server skips the rest. Other errors can follow the commit. */
 const refusedStatement = /^SQLITE_(CONSTRAINT|AUTH|PERM|READONLY|TOOBIG|MISMATCH|RANGE|ERROR|UNKNOWN)/
 const pauseMillisecondsMax = 500
-/** How long a commit is repeated that was never sent, and a read that fails. */
-export const connectMillisecondsMax = 2_000
 /** How long a commit is repeated that the server refuses, and how long its caller waits before others are refused. */
 const commitMillisecondsMax = 10_000
 /** How long a commit of a server is repeated whose outcome is unknown: no client waits longer. */
@@ -53,12 +51,16 @@ export type CommitOptions = {
   watch?: (() => () => void) | undefined
   /** How long a commit is repeated whose outcome is unknown: half an hour at most, and by default. */
   outcomeMillisecondsMax?: number | undefined
+  /** Called with the number of each commit that the server has confirmed: later ones have higher numbers. */
+  onConfirmed?: ((number: number) => void) | undefined
+  /** How long a commit is repeated that was never sent. */
+  patienceMilliseconds: number
 }
 
 type CommitState = Patience & { startedAt: number; isUnknown: boolean }
 
 export function createCommits(options: CommitOptions): Commits {
-  const { send, monotonic, onUnknown, watch } = options
+  const { send, monotonic, onUnknown, watch, patienceMilliseconds } = options
   let { outcomeMillisecondsMax = outcomeMillisecondsDefault } = options
   const running = new Map<CommitState, Promise<unknown>>()
   let endsAt = Number.POSITIVE_INFINITY
@@ -66,13 +68,25 @@ export function createCommits(options: CommitOptions): Commits {
   async function repeat(batch: BoundStatement[], id: string, own: CommitState): Promise<ResultSet[] | undefined> {
     for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
       try {
-        return (await send(batch)).slice(1)
+        const [numbered, ...results] = await send(batch)
+        if (numbered?.lastInsertRowid !== undefined) options.onConfirmed?.(Number(numbered.lastInsertRowid))
+        return results
       } catch (thrown) {
         if (isRepeated(thrown)) return undefined
-        const error = isRepeatable(thrown) ? thrown : await outcomeOf(id, thrown, own)
+        if (isUnknownOutcome(thrown)) throw thrown
+        const error = isRepeatable(thrown)
+          ? thrown
+          : await outcomeOf(send, id, { error: thrown, isUnknown: own.isUnknown })
         if (error === undefined) return undefined
         own.isUnknown ||= !refused.test(error.code)
-        if (monotonic() > Math.min(endsAt, own.startedAt + patienceFor(error, own, outcomeMillisecondsMax)))
+        if (
+          monotonic() >
+          Math.min(
+            endsAt,
+            own.startedAt +
+              patienceFor(error, own, { ofUnknown: outcomeMillisecondsMax, ofUnsent: patienceMilliseconds }),
+          )
+        )
           throw asUnreachable(error)
         await pause(milliseconds)
         // The process can have been stopped for hours, and the server no longer has the id of an earlier attempt.
@@ -81,25 +95,13 @@ export function createCommits(options: CommitOptions): Commits {
     }
   }
 
-  /**
-   * Asks whether a commit with this error was made. Undefined if it was, and an error that is repeatable if nobody can say:
-   * the question fails, or an earlier attempt without a response can still arrive.
-   * @throws the error if it was not made
-   */
-  async function outcomeOf(id: string, error: unknown, { isUnknown }: CommitState): Promise<LibsqlError | undefined> {
-    if (isRefusedStatement(error)) throw error
-    const [found] = await send([{ sql: 'select 1 from batches where id = ?', args: [id] }]).catch(() => [])
-    if (found !== undefined && found.rows.length > 0) return undefined
-    if (found === undefined || isUnknown) return asUnreachable(error)
-    throw error
-  }
-
   async function commit(statements: readonly BoundStatement[], own: CommitState): Promise<ResultSet[] | undefined> {
     const id = newBatchId()
     const unwatch = watch?.()
     try {
       return await repeat([{ sql: insertBatch, args: [id] }, ...statements], id, own)
     } catch (error) {
+      if (isUnknownOutcome(error)) onUnknown(id, error)
       if (!own.isUnknown || !isUnreachable(error)) throw error
       const unknown = unknownOutcome(id, error)
       onUnknown(id, unknown)
@@ -132,9 +134,30 @@ export function createCommits(options: CommitOptions): Commits {
   }
 }
 
-function patienceFor({ code }: LibsqlError, { isUnknown, isPatient }: CommitState, ofUnknown: number): number {
+/**
+ * Asks whether a commit with this error was made. Undefined if it was, and an error that is repeatable if nobody can say:
+ * the question fails, or an earlier attempt without a response can still arrive.
+ * @throws the error if it was not made
+ */
+async function outcomeOf(
+  send: Send,
+  id: string,
+  { error, isUnknown }: { error: unknown; isUnknown: boolean },
+): Promise<LibsqlError | undefined> {
+  if (isRefusedStatement(error)) throw error
+  const [found] = await send([{ sql: 'select 1 from batches where id = ?', args: [id] }]).catch(() => [])
+  if (found !== undefined && found.rows.length > 0) return undefined
+  if (found === undefined || isUnknown) return asUnreachable(error)
+  throw error
+}
+
+function patienceFor(
+  { code }: LibsqlError,
+  { isUnknown, isPatient }: CommitState,
+  { ofUnknown, ofUnsent }: { ofUnknown: number; ofUnsent: number },
+): number {
   if (isUnknown) return ofUnknown
-  return code === notReachedCode && !isPatient ? connectMillisecondsMax : commitMillisecondsMax
+  return code === notReachedCode && !isPatient ? ofUnsent : commitMillisecondsMax
 }
 
 /** Begins with its time, so that new ids share a page of the index. */

@@ -14,6 +14,9 @@ const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** So many usage rows are read at a time: a node that was away for hours would get no refresh within its time, and too large ones. */
 export const usageRowsMax = 20_000
 const newestUsage = '(select coalesce(max(id), 0) from usage)'
+const newestAudit = '(select coalesce(max(id), 0) from exchange_audit)'
+/** Each commit adds a row before it removes old ones. */
+const newestCommit = '(select coalesce(max(number), 0) from batches)'
 const newestChange = '(select coalesce(max(id), 0) from admin_changes)'
 /** What distinguishes a change from others with its id. A change of an older program has only its time and its target. */
 const lineageOf = (id: string) =>
@@ -23,6 +26,8 @@ const refresh = `select
   ${newestRevision},
   ${lineageOf('?2')} = ?3 as is_continued,
   min(${newestUsage}, ?1 + ${usageRowsMax}) as usage_id,
+  ${newestAudit} as audit_id,
+  ${newestCommit} as newest_commit,
   (select id from installation) as installation,
   (select count(*) from nodes where last_seen_at > ${databaseTime} - ${nodeMilliseconds}) as live_nodes,
   (select group_concat(key_id || ' ' || day || ' ' || cost, char(10)) from (
@@ -30,15 +35,20 @@ const refresh = `select
     from usage where id > ?1 and id <= ?1 + ${usageRowsMax} and cost_nanodollars > 0 group by 1, 2
   )) as spent`
 
+/** `hasOwnCommits` as far as the position knows them. */
 export async function refreshFrom(client: Pick<Client, 'execute'>, position: Position): Promise<RefreshResult> {
   const { usageId, revision } = position
   const { rows } = await client.execute({ sql: refresh, args: [usageId, revision.id, revision.lineage] })
   const [row] = rows
   const newest = toCount(row?.usage_id)
+  const commit = toCount(row?.newest_commit)
   return {
     revision: toRevision(row),
     isContinued: row?.is_continued === 1,
+    hasOwnCommits: commit >= position.commit,
     usageId: newest,
+    auditId: toCount(row?.audit_id),
+    commit,
     hasMoreUsage: newest === usageId + usageRowsMax,
     installation: String(row?.installation ?? ''),
     liveNodes: toCount(row?.live_nodes),
@@ -82,9 +92,6 @@ export function expectRevision({ id, lineage }: Revision): BoundStatement {
 }
 
 export const readRevision: BoundStatement = { sql: `select ${newestRevision}`, args: [] }
-
-/** Before any admin change. */
-export const firstRevision: Revision = { id: 0, lineage: '' }
 
 const staleCode = 'STALE_REVISION'
 

@@ -1,8 +1,7 @@
-// Opens a database on a libSQL server, which any number of nodes share. The server commits one transaction at a time;
-// what a connection can lose, commit-once.ts makes certain.
+// Opens a database on a server, which any number of nodes share. The server commits one transaction at a time;
+// what a connection can lose, commit-once.ts makes certain. kinds.ts knows which servers there are.
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Client, type InArgs, type InStatement, LibsqlError, type ResultSet } from '@libsql/client'
-import { createClient } from '@libsql/client/http'
+import type { Client, InArgs, InStatement } from '@libsql/client'
 import type { OpenRefusal } from '../file/file-errors.ts'
 import type { DatabaseFileFacts } from '../file/inspect.ts'
 import { createOrm, type Database, isForeign, refuse } from '../file/open.ts'
@@ -16,46 +15,33 @@ import {
   unfinishedCopy,
 } from '../schema/migrate.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import { parseBounded, readBounded } from './bounded-response.ts'
-import { type CommitOptions, connectMillisecondsMax, createCommits } from './commit-once.ts'
+import { type CommitOptions, createCommits } from './commit-once.ts'
+import { connectToServer } from './kinds.ts'
 import { expectRevision, readRevision, refreshFrom, toRevision } from './refresh.ts'
-import {
-  asNotReached,
-  asUnreachable,
-  isTooLarge,
-  isUnreachable,
-  notReachedCode,
-  unreachableCode,
-} from './server-errors.ts'
-import { cleanError, cleanSaid, notConfirmed, serverError, tooSlow } from './server-failure.ts'
+import type { ConnectOptions, ServerClient } from './server-client.ts'
+import { asUnreachable, isTooLarge, isUnreachable, notReachedCode, unreachableCode } from './server-errors.ts'
+import { notConfirmed, serverError, tooSlow } from './server-failure.ts'
 
-/**
- * Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA.
- * @throws `asNotReached` where it is certain that nothing was sent
- */
-export type SendRequest = (request: Request, signal: AbortSignal) => Promise<Response>
-
-export type ServerOptions = {
-  /** `http:`, `https:` or `libsql:`, without a query. */
-  url: string
-  token: string | undefined
+export type ServerOptions = ConnectOptions & {
   /** Whether to create the tables in an empty database. */
   create: boolean
   /** Whether to migrate an older schema (default: true). */
   migrates?: boolean | undefined
-  send: SendRequest
-} & Partial<Omit<CommitOptions, 'send'>>
+} & Partial<Omit<CommitOptions, 'send' | 'patienceMilliseconds' | 'onConfirmed'>>
 
-/** How long one HTTP request may take. A server ends a transaction after about as long. */
-const requestMillisecondsMax = 5_000
 const readPauseMillisecondsMax = 100
+/** Another token comes with a restart of this program. */
+const unauthorizedStatus = 401
 const migrationMillisecondsMax = 60_000
 
 export async function openServerDatabase(options: ServerOptions): Promise<Database | OpenRefusal> {
   const { url, create } = options
   let client: Client | undefined
   try {
-    client = connect(options)
+    const server = await connectPatiently(options)
+    client = server.client
+    const objection = await server.objection()
+    if (objection !== undefined) return refuse(client, 'unreadable', `The database ${url} cannot be used: ${objection}`)
     if (await isForeign(client)) return refuse(client, 'unreadable', `The database ${url} is another program's`)
     const found = await readSchema(client)
     if (found > latestSchema) return refuse(client, 'newer_schema', newerSchema(found))
@@ -64,7 +50,7 @@ export async function openServerDatabase(options: ServerOptions): Promise<Databa
       return refuse(client, 'older_schema', olderSchema(url, found))
     await migrate(client, found)
     if (await isUnfinishedCopy(client)) return refuse(client, 'unreadable', `The database ${url} ${unfinishedCopy}`)
-    return toDatabase(client, options, found > 0 && found < latestSchema ? found : undefined)
+    return toDatabase(server, options, found > 0 && found < latestSchema ? found : undefined)
   } catch (error) {
     client?.close()
     return refusalOf(error, url)
@@ -77,7 +63,9 @@ export async function inspectServerDatabase(
 ): Promise<DatabaseFileFacts | OpenRefusal> {
   const { url } = options
   try {
-    const client = connect(options)
+    const { client, objection } = await connectPatiently(options)
+    const why = await objection()
+    if (why !== undefined) return refuse(client, 'unreadable', `The database ${url} cannot be used: ${why}`)
     const schema = await readSchema(client)
     if (schema === 0) return refuse(client, 'missing', `The database ${url} has no tables`)
     if (schema > latestSchema) return refuse(client, 'newer_schema', newerSchema(schema))
@@ -89,43 +77,28 @@ export async function inspectServerDatabase(
   }
 }
 
-function connect({ url, token, send }: Omit<ServerOptions, 'create'>): Client {
-  // Without the slash, the client drops the last segment of a path.
-  const base = `${url.replace(/\/$/, '')}/`
-  const client = createClient({
-    url: base,
-    fetch: sendWith(send, token),
-    ...(token !== undefined && { authToken: token }),
+/** Reads are tried again while the server does not respond. All writes are batches, so `execute` only reads. */
+async function connectPatiently(options: ConnectOptions): Promise<ServerClient> {
+  const server = await connectToServer(options)
+  const { client, patienceMilliseconds } = server
+  const readOnce = client.execute.bind(client)
+  const read = (statement: InStatement, args?: InArgs) =>
+    typeof statement === 'string' ? readOnce(statement, args) : readOnce(statement)
+  Object.assign(client, {
+    execute: (statement: InStatement, args?: InArgs) =>
+      readUntilReached(patienceMilliseconds, () => read(statement, args)),
   })
-  const execute = client.execute.bind(client)
-  const batch = client.batch.bind(client)
-  // All writes are batches, so this only reads.
-  const readAgain = (statement: InStatement, args?: InArgs) =>
-    readUntilReached(() =>
-      understood(typeof statement === 'string' ? execute(statement, args) : execute(statement), token),
-    )
-  const writeOnce: Client['batch'] = (statements, mode) => understood(batch(statements, mode), token)
-  return Object.assign(client, { execute: readAgain, batch: writeOnce })
+  return { ...server, objection: () => readUntilReached(patienceMilliseconds, server.objection) }
 }
 
-/** The client cannot read every response, such as a page of a proxy: that proves nothing. */
-async function understood<Result>(response: Promise<Result>, token: string | undefined): Promise<Result> {
-  try {
-    return await response
-  } catch (error) {
-    if (error instanceof SyntaxError || (error instanceof LibsqlError && error.code.startsWith('HRANA_')))
-      throw asUnreachable(error)
-    throw isUnreachable(error) ? error : cleanError(error, token)
-  }
-}
-
-async function readUntilReached(read: () => Promise<ResultSet>): Promise<ResultSet> {
-  const giveUpAt = performance.now() + connectMillisecondsMax
+async function readUntilReached<Read>(patienceMilliseconds: number, read: () => Promise<Read>): Promise<Read> {
+  const giveUpAt = performance.now() + patienceMilliseconds
   for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, readPauseMillisecondsMax)) {
     try {
       return await read()
     } catch (error) {
-      if (!isUnreachable(error) || performance.now() + milliseconds > giveUpAt) throw error
+      const isHopeless = !isUnreachable(error) || error.rawCode === unauthorizedStatus
+      if (isHopeless || performance.now() + milliseconds > giveUpAt) throw error
     }
     await pause(milliseconds)
   }
@@ -146,15 +119,24 @@ function refusalOf(error: unknown, url: string): OpenRefusal {
   }
 }
 
-function toDatabase(client: Client, options: ServerOptions, migratedFrom: number | undefined): Database {
+function toDatabase(
+  { client, readCopy, patienceMilliseconds }: ServerClient,
+  options: ServerOptions,
+  migratedFrom: number | undefined,
+): Database {
   const { url, monotonic = () => performance.now(), onUnknown = () => {}, watch, outcomeMillisecondsMax } = options
   const send = (statements: BoundStatement[]) => client.batch(statements, 'write')
+  let confirmed = 0
   const { commit, isOverdue, beginServing, beginEnd, settle } = createCommits({
     send,
     monotonic,
     onUnknown,
     watch,
     outcomeMillisecondsMax,
+    patienceMilliseconds,
+    onConfirmed: (number) => {
+      confirmed = Math.max(confirmed, number)
+    },
   })
   const none = async () => {}
   return {
@@ -173,8 +155,10 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
       },
       refresh: async (position) => {
         if (isOverdue()) throw serverError(notConfirmed, unreachableCode)
-        return within(connectMillisecondsMax, refreshFrom(client, position))
+        const known = { ...position, commit: Math.max(position.commit, confirmed) }
+        return within(patienceMilliseconds, refreshFrom(client, known))
       },
+      readCopy,
       beginServing,
       beginEnd,
     },
@@ -187,29 +171,6 @@ function toDatabase(client: Client, options: ServerOptions, migratedFrom: number
       await settle()
       client.close()
     },
-  }
-}
-
-/** A response counts only when it has arrived completely. */
-function sendWith(send: SendRequest, token: string | undefined): typeof fetch {
-  const sendOnce = async (request: Request): Promise<Response> => {
-    const { status, body, headers } = await receive(send, request)
-    if (status >= 300 && request.method === 'POST') {
-      const error = new Error(`status ${status}: ${cleanSaid(Buffer.from(body).toString(), token)}`)
-      // What a server refuses, it has not begun: a token, its rights, the size of the request. Who waited can have sent it on.
-      throw status < 500 && status !== 408 ? asNotReached(error, status) : asUnreachable(error, status)
-    }
-    return Object.assign(new Response(body, { status, headers }), { json: () => parseBounded(body) })
-  }
-  return sendOnce as typeof fetch
-}
-
-async function receive(send: SendRequest, request: Request) {
-  try {
-    const response = await send(request, AbortSignal.timeout(requestMillisecondsMax))
-    return { status: response.status, headers: response.headers, body: await readBounded(response) }
-  } catch (error) {
-    throw isTooLarge(error) ? error : asUnreachable(error)
   }
 }
 

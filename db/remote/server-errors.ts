@@ -2,7 +2,7 @@
 // have been made.
 import { LibsqlError } from '@libsql/client'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
-import { describeServerFailure, serverError } from './server-failure.ts'
+import { describeServerFailure, noLeader, serverError } from './server-failure.ts'
 
 /** The code of errors of a database server that did not respond. */
 export const unreachableCode = 'DATABASE_UNREACHABLE'
@@ -15,8 +15,13 @@ export function isUnreachable(error: unknown): error is LibsqlError {
   return error instanceof LibsqlError && (error.code === unreachableCode || error.code === notReachedCode)
 }
 
+/** Reports whether it is certain that nothing was sent, or that the server has begun nothing. */
+export function isNotReached(error: unknown): boolean {
+  return error instanceof LibsqlError && error.code === notReachedCode
+}
+
 /** Reports whether nobody can say if a commit was made. */
-export function isUnknownOutcome(error: unknown): boolean {
+export function isUnknownOutcome(error: unknown): error is LibsqlError {
   return error instanceof LibsqlError && error.code === unknownCode
 }
 
@@ -35,6 +40,16 @@ export function asNotReached(cause: unknown, status?: number): LibsqlError {
 
 function unreachable(code: string, cause: unknown, status?: number): LibsqlError {
   return serverError(describeServerFailure(cause, status), code, { status, cause })
+}
+
+/** For servers that have no leader. `isBegun`: whether one of them may have begun what it was asked for. */
+export function noLeaderError(said: string, { isBegun }: { isBegun: boolean }): LibsqlError {
+  return serverError(noLeader, isBegun ? unreachableCode : notReachedCode, { cause: new Error(said) })
+}
+
+/** For a commit of which one statement was refused and the others were made. It must not be repeated. */
+export function partlyCommitted(cause: LibsqlError): LibsqlError {
+  return serverError('The database server has made only a part of a commit: restore a backup', unknownCode, { cause })
 }
 
 /** Reports whether a response, or a value in it, was too large for the server. */

@@ -12,12 +12,14 @@ const invalid = 'The certificate of the database server is not valid now: renew 
 export const notConfirmed =
   'The database server responds but does not confirm commits: see its log, and restart it if that continues'
 const failing = 'The database server responds with an error: see its log, and whether its database was replaced'
-const notUnderstood = `The response is not one of a libSQL server: ${checkUrl}, and any proxy in front of the server`
+/** Fewer than half of the servers, or a moment between two leaders. */
+export const noLeader = 'The database servers have no leader: more than half of them must run and reach each other'
+const notUnderstood = `The response is not one of a database server: ${checkUrl}, and any proxy in front of the server`
 export const compressed =
   'The response of the database server is compressed although it must not be: turn compression off in the proxy in front of it'
 export const tooSlow = 'The database server does not respond in time: check its load, and the network'
 export const refusedResponse =
-  'The response of the database server is larger than a node reads (4 MB), or not one of a libSQL server: check LATCHKEY_DATABASE_URL'
+  'The response of the database server is larger than a node reads (4 MB), or not one of a database server: check LATCHKEY_DATABASE_URL'
 
 const byCode: Readonly<Record<string, string>> = {
   ECONNREFUSED: `The database server refuses connections: start it, or ${checkUrl}`,
@@ -60,7 +62,7 @@ function describeStatus(status: number): string {
   const said = `(status ${status})`
   if (status === 401) return `The database server rejects the token ${said}: set ${token} to a valid one`
   if (status === 403) return `The token may not read and write the database ${said}: set ${token} to one that may`
-  if (status === 404) return `There is no libSQL server at this URL ${said}: ${checkUrl}`
+  if (status === 404) return `There is no database server at this URL ${said}: ${checkUrl}`
   if (status === 413)
     return `A proxy in front of the database server refuses a large commit ${said}: allow bodies of 64 MB`
   if (status < 400)

@@ -1,15 +1,24 @@
 // What a server database has beyond a file, for the nodes that share it.
 import type { BoundStatement } from '../write/rows.ts'
+import type { ReadCopy } from './server-client.ts'
 
 /** An admin change, by its id and by what distinguishes it from another one with this id after the database has gone back. */
 export type Revision = { id: number; lineage: string }
 
-/** What a node knows of the database: its newest admin change and its newest usage row. */
-export type Position = { revision: Revision; usageId: number }
+/**
+ * What a node knows of the database: its newest admin change, the newest rows of its ledgers, and the number of its newest commit.
+ * None of them ever falls.
+ */
+export type Position = { revision: Revision; usageId: number; auditId: number; commit: number }
+
+/** Before anything was read. */
+export const firstPosition: Position = { revision: { id: 0, lineage: '' }, usageId: 0, auditId: 0, commit: 0 }
 
 export type RefreshResult = Position & {
   /** Whether the database still has the admin change of the position that the refresh began at. */
   isContinued: boolean
+  /** The same for the commits that it has confirmed to this node, before the refresh began. */
+  hasOwnCommits: boolean
   /** Empty if the database has none, as after it was replaced by an empty one. */
   installation: string
   /** Nodes that reported in the last five seconds. */
@@ -30,6 +39,8 @@ export type SharedDatabase = {
   commitChange: (statements: readonly BoundStatement[], basis: Revision) => Promise<Revision | undefined>
   /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
   refresh: (position: Position) => Promise<RefreshResult>
+  /** Undefined where the server makes no copies of its database while it runs. */
+  readCopy: ReadCopy | undefined
   /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */
   beginServing: () => void
   /** Call it before the last commits: from now on, each is repeated for ten seconds at most. */

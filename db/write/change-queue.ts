@@ -2,9 +2,9 @@
 import { setImmediate } from 'node:timers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isBusy } from '../file/file-errors.ts'
-import { firstRevision, isStale, staleError } from '../remote/refresh.ts'
+import { isStale, staleError } from '../remote/refresh.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
-import type { Revision } from '../remote/shared-database.ts'
+import { firstPosition, type Revision } from '../remote/shared-database.ts'
 import { type Bulk, mergeBulks, type Statement } from './rows.ts'
 
 /** The most changes that share a transaction. */
@@ -49,7 +49,7 @@ export type NodeMemory = {
 
 /** A process that holds its database makes every change itself. */
 const alone: NodeMemory = {
-  revision: () => firstRevision,
+  revision: () => firstPosition.revision,
   refresh: async () => {},
   takeIn: async (_committed, load) => void (await load()),
 }

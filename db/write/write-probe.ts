@@ -11,7 +11,7 @@ const fillerBytes = 64 * 4_096
  * `isWhole`, as many as a large ordinary commit.
  */
 export function touchWriteProbe(orm: Orm, at: number, { isWhole }: { isWhole: boolean }) {
-  const set = isWhole ? { at, filler: sql`randomblob(${fillerBytes})` } : { at }
+  const set = isWhole ? { at, filler: sql.raw(`randomblob(${fillerBytes})`) } : { at }
   return orm
     .insert(writeProbe)
     .values({ id: 1, ...set })

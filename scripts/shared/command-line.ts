@@ -6,8 +6,9 @@ import { createLog } from '../../src/observe/log.ts'
 import { hasProxy, outboundFetch, resolveHost } from '../../src/runtime/outbound.ts'
 import type { Dependencies } from '../../src/server/context.ts'
 import { type Config, type ConfigSources, loadConfig } from '../../src/settings/config.ts'
+import type { Setting } from '../../src/settings/setting.ts'
 import { isBoolean } from '../../src/settings/setting-values.ts'
-import { configFileSetting, flagOf, type Setting, type SettingName, settings } from '../../src/settings/settings.ts'
+import { configFileSetting, flagOf, type SettingName, settings } from '../../src/settings/settings.ts'
 import { exitCodeFailed, pathOf, prepareCommands, reportError } from './program.ts'
 
 export type Options = Record<string, string | boolean | undefined>

@@ -9,6 +9,7 @@ import serviceMonitor from '../deploy/helm/templates/service-monitor.yaml' with 
 import schema from '../deploy/helm/values.schema.json' with { type: 'json' }
 import values from '../deploy/helm/values.yaml' with { type: 'text' }
 import database from '../deploy/libsql-server.yaml' with { type: 'text' }
+import cluster from '../deploy/rqlite-cluster.yaml' with { type: 'text' }
 import { renderTemplate } from './helm-template.ts'
 
 /** The files of the chart by their paths in it. */
@@ -46,6 +47,17 @@ const nodesHeader = `# Three nodes of Latchkey in Kubernetes on one libSQL serve
 # tables. To create a management key afterward:
 #   kubectl exec deploy/latchkey -c latchkey -- /usr/local/bin/latchkey keys create --management --name admin`
 
+const clusterHeader = `# Three nodes of Latchkey in Kubernetes on an rqlite cluster of three. Put in your own host names and images, then:
+#   kubectl create secret generic latchkey --from-literal=master-key=$(openssl rand -hex 32) --from-file=database-token
+#   kubectl create secret generic latchkey-database --from-file=users.json
+#   kubectl apply -f latchkey.yaml
+# users.json names the users of rqlite, and database-token has user:password of the one for Latchkey: latchkey help availability. Name the
+# addresses of your ingress in LATCHKEY_TRUSTED_PROXIES, or all callers share its rate limit. The first start creates the tables. To create a
+# management key afterward:
+#   kubectl exec deploy/latchkey -c latchkey -- /usr/local/bin/latchkey keys create --management --name admin`
+
+const clusterUrl = `rqlite://${[0, 1, 2].map((number) => `latchkey-database-${number}.latchkey-database:4001`).join(',')}`
+
 type Values = Record<string, Record<string, unknown>>
 
 /** The manifests of one node with a database file, and of a sample workload, as plain YAML. */
@@ -62,9 +74,17 @@ export function nodeManifests(): string {
 
 /** The manifests of three nodes and their libSQL server as plain YAML. */
 export function nodesManifests(): string {
+  return `${nodesHeader}\n${nodesOn('http://latchkey-database:8080')}\n---\n${database.trimEnd()}`
+}
+
+/** The manifests of three nodes and their rqlite cluster as plain YAML. */
+export function clusterManifests(): string {
+  return `${clusterHeader}\n${nodesOn(clusterUrl)}\n---\n${cluster.trimEnd()}`
+}
+
+function nodesOn(url: string): string {
   const { database: given, ...rest } = parse(values) as Values
-  const chosen = { ...rest, database: { ...given, url: 'http://latchkey-database:8080', tokenSecret: 'latchkey' } }
-  return `${nodesHeader}\n${render(server, chosen)}\n---\n${database.trimEnd()}`
+  return render(server, { ...rest, database: { ...given, url, tokenSecret: 'latchkey' } })
 }
 
 function render(template: string, chosen: object): string {

@@ -9,6 +9,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { describeError, Fault } from '../fault.ts'
 import { nameInstallation } from '../inference/upstream/forwarding-loop.ts'
 import type { KeyRegistry } from '../keys/bearer.ts'
+import { explainUnreachable } from '../nodes/database-unreachable.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { describeDenial, describeFolderDenial, statIfReachable } from '../runtime/file-access.ts'
 import { findFittingKey } from '../tokens/keyring.ts'
@@ -18,6 +19,7 @@ import type { Manifest } from './backup-file.ts'
 import { backupName, listPartials, partialPath } from './backup-names.ts'
 import { startCopy } from './copy.ts'
 import type { HeldState } from './copy-process.ts'
+import { fetchCopy } from './fetch-copy.ts'
 import { checkSpace } from './space.ts'
 
 export type Backup = { file: string; bytes: number; milliseconds: number; manifest: Manifest }
@@ -43,7 +45,7 @@ export type Backups = {
 }
 
 type Parts = {
-  database: Pick<Database, 'kind' | 'path' | 'orm' | 'holdCheckpoints'>
+  database: Pick<Database, 'kind' | 'path' | 'orm' | 'client' | 'shared' | 'holdCheckpoints'>
   registry: Pick<KeyRegistry, 'organizations'>
   masterKey: MasterKeySource
   metrics: Pick<Metrics, 'countBackupFailure'>
@@ -67,10 +69,10 @@ export function createBackups(parts: Parts): Backups {
 
   return {
     create: async (to, onProgress) => {
-      if (parts.database.kind === 'server')
+      if (parts.database.kind === 'server' && parts.database.shared?.readCopy === undefined)
         throw new Fault(
           'conflict',
-          'A backup copies a database file; take snapshots of the database server, see: latchkey help cluster',
+          'This database server makes no copies while it runs; take snapshots of it, see: latchkey help cluster',
         )
       if (running !== undefined)
         throw new Fault('conflict', 'Another backup is running; wait until it has ended, then try again')
@@ -111,7 +113,7 @@ async function writeBackup(
   // One backup at a time: such a file was left behind.
   const beginning = basename(file).startsWith(installation) ? installation : `${basename(file)}.`
   for (const path of listPartials(folder, beginning)) await rm(path, { force: true })
-  await checkSpace(folder, databaseBytes(database.path))
+  await checkSpace(folder, await databaseBytes(database))
   const hex = await findFittingKey(masterKey, await listSigningKeys(database.orm))
   const auditCheckpoint = await signCheckpoint()
   const partial = partialPath(file)
@@ -123,17 +125,29 @@ async function writeBackup(
     audit_checkpoint: auditCheckpoint,
   })
   try {
-    return await startCopy(database, { database: database.path, partial, file }, describe, { signal, onProgress })
+    const own = database.shared === undefined ? database.path : undefined
+    // What is copied afterward is at least as new.
+    const described = describe()
+    const newestCommit = database.shared === undefined ? 0 : await fetchCopy(database, { partial, signal })
+    const job = { database: own, partial, file, newestCommit }
+    return await startCopy(database, job, own === undefined ? () => described : describe, { signal, onProgress })
   } catch (error) {
     for (const end of ['', '-wal', '-journal']) await rm(partial + end, { force: true })
     if (error instanceof Fault) throw error
+    const unreachable = explainUnreachable(error)
+    if (unreachable instanceof Fault) throw unreachable
     const why = (error as Error).message
     throw new Fault('unavailable', `The backup ${JSON.stringify(file)} could not be written: ${why}`, { cause: error })
   }
 }
 
-function databaseBytes(path: string): number {
-  return ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)
+async function databaseBytes({ shared, client, path }: Pick<Database, 'shared' | 'client' | 'path'>): Promise<number> {
+  if (shared === undefined)
+    return ['', '-wal'].reduce((sum, end) => sum + (statSync(path + end, { throwIfNoEntry: false })?.size ?? 0), 0)
+  const { rows } = await client.execute(
+    'select page_count * page_size as bytes from pragma_page_count, pragma_page_size',
+  )
+  return Number(rows[0]?.bytes)
 }
 
 /** SQLite would remove such a file as its own left-over. */

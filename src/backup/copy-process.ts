@@ -18,10 +18,13 @@ import { backupFormat, type Manifest, manifestLine } from './backup-file.ts'
 
 /** The holder's first line. */
 export type CopyJob = {
-  database: string
+  /** Undefined where a database server has written its copy to `partial`. */
+  database: string | undefined
   /** Where the backup is written, and its name once it is complete. */
   partial: string
   file: string
+  /** What the copy must have at least: the number of the newest commit of a database server, 0 in a file. */
+  newestCommit: number
 }
 
 /** The holder's second line: it holds checkpoints from now on. A third line, of any content, confirms that it did until `copied`. */
@@ -57,10 +60,10 @@ export async function runCopyProcess(): Promise<never> {
   // There is no fourth line: the input ends with the holder.
   void confirmed.then(nextLine).then(orAbandon)
   try {
-    await draftCopy(job.database, job.partial, createReporter())
+    if (job.database !== undefined) await draftCopy(job.database, job.partial, createReporter())
     await tell({ drafted: true })
     const about = JSON.parse(await held) as HeldState
-    await completeCopy(job.database, job.partial)
+    if (job.database !== undefined) await completeCopy(job.database, job.partial)
     await tell({ copied: true })
     await confirmed
     await tell(await complete(job, about))
@@ -97,8 +100,8 @@ function remove({ partial }: CopyJob): void {
   for (const end of ['', '-wal', '-journal']) rmSync(partial + end, { force: true })
 }
 
-async function complete({ partial, file }: CopyJob, about: HeldState): Promise<CopyMessage> {
-  const found = await settle(partial, Date.parse(about.created_at))
+async function complete({ partial, file, newestCommit }: CopyJob, about: HeldState): Promise<CopyMessage> {
+  const found = await settle(partial, { at: Date.parse(about.created_at), newestCommit })
   // A connection with an exclusive lock leaves an empty journal.
   for (const end of ['-wal', '-journal']) await rm(partial + end, { force: true })
   const { bytes, sha256 } = await hashFile(partial)
@@ -125,11 +128,11 @@ async function complete({ partial, file }: CopyJob, about: HeldState): Promise<C
 
 /**
  * Moves the log into the copy, so that it is one file, and reads what the copy contains.
- * @throws Error when the copy is damaged
+ * @throws Error when the copy is damaged, or older than it must be
  */
 async function settle(
   path: string,
-  at: number,
+  { at, newestCommit }: { at: number; newestCommit: number },
 ): Promise<{ schema: number; tables: Manifest['tables']; signingKeys: string[] }> {
   const client: Client = connect(path)
   try {
@@ -138,6 +141,8 @@ async function settle(
     if (rows[0]?.[0] !== 'delete') throw new Error('The log of the copy cannot be moved into it')
     const { rows: found } = await client.execute('pragma quick_check(1)')
     if (found[0]?.[0] !== 'ok') throw new Error(`The database is damaged: ${String(found[0]?.[0])}`)
+    const { rows: commits } = await client.execute('select coalesce(max(number), 0) from batches')
+    if (Number(commits[0]?.[0]) < newestCommit) throw new Error('the server has copied an older state of the database')
     const signingKeys = (await listSigningKeys(createOrm(client)))
       .filter((row) => hasPrivateKey(row) && signingKeyState(row, at) !== 'retired')
       .map(({ id }) => id)

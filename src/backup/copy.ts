@@ -23,7 +23,7 @@ const watchMilliseconds = 100
  * @throws Fault, also the reason of the signal; Error with the words of the child process
  */
 export async function startCopy(
-  database: Pick<Database, 'path' | 'holdCheckpoints'>,
+  database: Pick<Database, 'holdCheckpoints'>,
   job: CopyJob,
   describe: () => HeldState,
   { signal, onProgress }: CopyOptions,
@@ -35,14 +35,14 @@ export async function startCopy(
   child.stdin.write(`${JSON.stringify(job)}\n`)
   let isOver = false
   let release: (() => Promise<void>) | undefined
-  const watch = watchCopy(database.path, { signal, onProgress }, () => release !== undefined)
+  const watch = watchCopy(job.database, { signal, onProgress }, () => release !== undefined)
   try {
     const follow = async () => {
       for await (const message of messagesOf(child)) {
         if ('drafted' in message) {
           release = await database.holdCheckpoints()
           if (isOver) await release()
-          await checkLog(database.path)
+          await checkLog(job.database)
           child.stdin.write(`${JSON.stringify(describe())}\n`)
         } else if ('progress' in message) {
           watch.note(message.progress)
@@ -82,7 +82,7 @@ async function* messagesOf(child: ChildProcessWithoutNullStreams): AsyncGenerato
 }
 
 /** `stopped` rejects when the signal is aborted, the caller has gone, or the log or its disk is at its bound. */
-function watchCopy(path: string, { signal, onProgress }: CopyOptions, isHeld: () => boolean) {
+function watchCopy(path: string | undefined, { signal, onProgress }: CopyOptions, isHeld: () => boolean) {
   const { promise: stopped, reject } = Promise.withResolvers<never>()
   stopped.catch(() => {})
   let known = { done: 0, total: 1 }
@@ -108,7 +108,9 @@ function watchCopy(path: string, { signal, onProgress }: CopyOptions, isHeld: ()
 }
 
 /** @throws Fault `unavailable` */
-async function checkLog(path: string): Promise<void> {
+async function checkLog(path: string | undefined): Promise<void> {
+  // A database server has the log on its own machine.
+  if (path === undefined) return
   const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   if (bytes > backupLogBytesMax)
     throw new Fault(

@@ -11,11 +11,13 @@ export type Handle<Context> = (request: Request, context: Context, info: Request
 
 /**
  * A route that is served. `toResponse` makes the response to a fault where it does not use the common error shape. `isBesideBase`: its path is
- * relative to the folder of the base path, `/readyz` beside `/v1`. `isAtRoot`: it is relative to the host.
+ * relative to the folder of the base path, `/readyz` beside `/v1`. `isAtRoot`: it is relative to the host. `staleSecondsMax`: while the database
+ * is away, it is served from what was true so long ago.
  */
 export type ServedRoute<Context> = Route<Handle<Context>> & {
   isBesideBase?: true
   isAtRoot?: true
+  staleSecondsMax?: number
   toResponse?: (fault: Fault, requestId: string) => Response
 }
 

@@ -2,6 +2,7 @@
 import administration from './administration.md' with { type: 'text' }
 import airgap from './airgap.md' with { type: 'text' }
 import audit from './audit.md' with { type: 'text' }
+import availability from './availability.md' with { type: 'text' }
 import backup from './backup.md' with { type: 'text' }
 import budgets from './budgets.md' with { type: 'text' }
 import changes from './changes.md' with { type: 'text' }
@@ -58,6 +59,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['disaster', disaster],
   ['sizing', sizing],
   ['cluster', cluster],
+  ['availability', availability],
   ['troubleshooting', troubleshooting],
   ['security', security],
   ['fips', fips],

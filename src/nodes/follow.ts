@@ -3,7 +3,6 @@
 // every change itself and never refreshes.
 import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { Orm } from '../../db/file/open.ts'
-import { connectMillisecondsMax } from '../../db/remote/commit-once.ts'
 import { isStale, listChangedSince } from '../../db/remote/refresh.ts'
 import { unreachableCode } from '../../db/remote/server-errors.ts'
 import { serverError, tooSlow } from '../../db/remote/server-failure.ts'
@@ -13,6 +12,7 @@ import type { Basis, NodeMemory } from '../../db/write/change-queue.ts'
 import type { Spending } from '../keys/spending.ts'
 import { keeping, type Registry } from '../registry/registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
+import { isLag, onReplica, setbackOf } from './setback.ts'
 
 export type Follow = {
   /**
@@ -34,6 +34,8 @@ export type Follow = {
   liveNodes: () => number
   /** Whether a refresh has succeeded in the last seconds. A serving node refreshes every second. */
   isUpToDate: () => boolean
+  /** Milliseconds since what is in memory was true for certain; 0 in a process that holds its database. */
+  age: () => number
   /** Called after a change of the signing keys by another node. */
   onSigningKeys: (() => Promise<void>)[]
 }
@@ -47,6 +49,7 @@ export function followNobody(): Follow {
     revision: () => undefined,
     liveNodes: () => 1,
     isUpToDate: () => true,
+    age: () => 0,
     onSigningKeys: [],
   }
 }
@@ -69,10 +72,10 @@ export type FollowOptions = {
   onUsage?: (usageId: number) => Promise<void>
 }
 
-const isDifferent = 'The database server has a different database now'
-const wentBack = 'The database has gone back to an older state: it lacks an admin change that this node obeys'
 /** More changes than this are not loaded one by one. */
 const changesLoadedMax = 1_000
+/** A refresh that reads more and more parts does not keep up. */
+const refreshMillisecondsMax = 2_000
 const attemptsMax = 20
 /** Two reports of a node, and a refresh that takes its time. */
 const refreshAgeMillisecondsMax = 4_000
@@ -82,7 +85,7 @@ const recentMilliseconds = 1_000
 /** Follows the other nodes of a server database. `following` is for the writer of this node. */
 export function followOthers(options: FollowOptions): Follow & { following: NodeMemory } {
   const { monotonic, shared, spending, start } = options
-  const position: Position = { revision: start.revision, usageId: start.usageId }
+  const { installation, ...position } = { ...start }
   const onSigningKeys: Follow['onSigningKeys'] = []
   let liveNodes = 1
   let last = { beganAt: Number.NEGATIVE_INFINITY, endedAt: Number.NEGATIVE_INFINITY }
@@ -96,11 +99,12 @@ export function followOthers(options: FollowOptions): Follow & { following: Node
     let seen: RefreshResult
     do {
       // What was read counts, so the next refresh goes on where this one ends.
-      if (monotonic() - beganAt > connectMillisecondsMax) throw serverError(tooSlow, unreachableCode)
-      // A node that slept while the database went back can find as many changes as it knows, or more.
+      if (monotonic() - beganAt > refreshMillisecondsMax) throw serverError(tooSlow, unreachableCode)
       seen = await shared.refresh({ ...position })
-      if (seen.installation !== start.installation || !seen.isContinued) {
-        replaced = new Error(seen.installation === start.installation ? wentBack : isDifferent)
+      const setback = setbackOf(seen, position, installation)
+      if (setback !== undefined) {
+        const isReplica = await isLag(shared.refresh, { ...position }, installation)
+        replaced ??= new Error(isReplica ? onReplica : setback)
         options.onReplaced(replaced)
         throw replaced
       }
@@ -121,6 +125,8 @@ export function followOthers(options: FollowOptions): Follow & { following: Node
   function countSpent(seen: RefreshResult): void {
     for (const [keyId, day, cost] of seen.spent) spending.add(keyId, day * dayMilliseconds, cost)
     position.usageId = seen.usageId
+    position.auditId = seen.auditId
+    position.commit = seen.commit
     liveNodes = Math.max(1, seen.liveNodes)
   }
 
@@ -132,6 +138,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Node
     revision: () => position.revision.id,
     liveNodes: () => liveNodes,
     isUpToDate: () => monotonic() - last.endedAt < refreshAgeMillisecondsMax,
+    age: () => (replaced === undefined ? monotonic() - last.beganAt : Number.POSITIVE_INFINITY),
     onSigningKeys,
     following: {
       revision: () => position.revision,

@@ -2,8 +2,8 @@
 import { dirname } from 'node:path'
 import { damagedFile, damageOf, type OpenRefusal } from '../../db/file/file-errors.ts'
 import { type Database, type OpenOptions, type Orm, openDatabase } from '../../db/file/open.ts'
-import { firstRevision } from '../../db/remote/refresh.ts'
 import type { ServerOptions } from '../../db/remote/server-database.ts'
+import { firstPosition } from '../../db/remote/shared-database.ts'
 import { listSpentDays } from '../../db/tables/usage.ts'
 import type { NodeMemory } from '../../db/write/change-queue.ts'
 import { Fault, type FaultCode } from '../fault.ts'
@@ -130,14 +130,13 @@ async function loadShared(
   parts: Pick<FollowOptions, 'shared' | 'orm' | 'reload'>,
   { now, monotonic, onRefresh, onReplaced }: LoadOptions,
 ): Promise<LoadedState> {
-  const { revision, installation } = await parts.shared.refresh({
-    revision: firstRevision,
-    usageId: Number.MAX_SAFE_INTEGER,
-  })
+  // No rows of the ledger: what was spent is read below.
+  const before = { ...firstPosition, usageId: Number.MAX_SAFE_INTEGER }
+  const { revision, auditId, commit, installation } = await parts.shared.refresh(before)
   const registry = await parts.reload()
   const { budgets, budgetBuilder } = await loadBudgets(parts.orm, registry, { now })
   const { spending, usageId } = await loadSharedSpending(parts.orm, now())
-  const start = { revision, usageId, installation }
+  const start = { revision, usageId, auditId, commit, installation }
   const { following, ...follow } = followOthers({
     ...parts,
     registry,

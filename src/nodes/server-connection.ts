@@ -1,6 +1,6 @@
 // Sends the requests of the database client to a database server, and reports which of them were certainly not sent.
 
-import type { SendRequest } from '../../db/remote/server-database.ts'
+import type { SendRequest } from '../../db/remote/server-client.ts'
 import { asNotReached } from '../../db/remote/server-errors.ts'
 import { outboundFetch } from '../runtime/outbound.ts'
 import { type DatabaseServer, readText } from '../settings/database-server.ts'
@@ -9,8 +9,16 @@ import { type DatabaseServer, readText } from '../settings/database-server.ts'
  * Sends the requests of the database client.
  * @throws Fault `configuration` if the certificates cannot be read
  */
-export function connectTo({ caFile }: Pick<DatabaseServer, 'caFile'>): SendRequest {
+export function connectTo({
+  caFile,
+  client: files,
+}: Pick<DatabaseServer, 'caFile'> & Partial<Pick<DatabaseServer, 'client'>>): SendRequest {
   const ca = caFile === undefined ? undefined : readText('LATCHKEY_DATABASE_CA_FILE', caFile)
+  const client = files && {
+    cert: readText('LATCHKEY_DATABASE_CERT_FILE', files.certFile),
+    key: readText('LATCHKEY_DATABASE_KEY_FILE', files.keyFile),
+  }
+  const trust = { ...(ca !== undefined && { ca }), ...(client !== undefined && { client }) }
   return async (request, signal) => {
     const { url, method } = request
     const body = method === 'GET' ? undefined : await request.arrayBuffer()
@@ -18,7 +26,7 @@ export function connectTo({ caFile }: Pick<DatabaseServer, 'caFile'>): SendReque
     // After a redirect, an error could be that of the second request.
     const init = { method, headers, signal, redirect: 'manual' as const, decompress: false, ...(body && { body }) }
     try {
-      return await outboundFetch(url, { ...init, ...(ca !== undefined && { ca }) })
+      return await outboundFetch(url, { ...init, ...trust })
     } catch (error) {
       throw isNotSent(error) ? asNotReached(error) : error
     }

@@ -3,7 +3,7 @@ import type { Handler, ListeningSocket, ListenOptions, StopState, TlsOptions } f
 
 type DenoServer = { addr: { port?: number }; shutdown: () => Promise<void> }
 export type DenoRuntime = {
-  createHttpClient: (options: { caCerts: string[] }) => unknown
+  createHttpClient: (options: { caCerts?: string[]; cert?: string; key?: string }) => unknown
   serve: (
     options: object,
     handler: (request: Request, info: { remoteAddr: { hostname?: string; port?: number } }) => Promise<Response>,

@@ -4,10 +4,17 @@ import { directHosts, isDirect, proxyVariables } from '../agent/direct-hosts.ts'
 import { findDeno } from './deno.ts'
 
 /**
- * `decompress: false` leaves an encoded body as it is. `ca`: certificates in PEM to trust instead of the public ones. `address`: the IP
- * address to connect to, while the certificate must be for the host of the URL.
+ * `decompress: false` leaves an encoded body as it is. `ca`: certificates in PEM to trust instead of the public ones. `client`: the
+ * certificate in PEM, with its key, to show to the server. `address`: the IP address to connect to, while the certificate must be for the
+ * host of the URL.
  */
-export type FetchInit = RequestInit & { decompress?: boolean; ca?: string; address?: string }
+export type FetchInit = RequestInit & {
+  decompress?: boolean
+  ca?: string
+  client?: ClientCertificate
+  address?: string
+}
+export type ClientCertificate = { cert: string; key: string }
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>
 
 /** Whether the environment makes the runtime send its requests through a proxy. */
@@ -26,27 +33,28 @@ if (hasProxy && findDeno() !== undefined) {
  * direct-hosts.ts are never reached through a proxy, as long as redirects are not followed.
  */
 export async function outboundFetch(url: string, init: FetchInit): Promise<Response> {
-  const { ca, address } = init
-  const trust = ca === undefined ? undefined : trusting(ca)
+  const { ca, client, address, ...rest } = init
+  const trust = ca === undefined && client === undefined ? undefined : trusting(ca, client)
   const route = hasProxy && isDirect(url) ? withoutProxy : undefined
   if (address === undefined || !('Bun' in globalThis))
-    return fetch(url, { ...init, ...trust, ...route, timeout: false } as RequestInit)
+    return fetch(url, { ...rest, ...trust, ...route, timeout: false } as RequestInit)
   const target = new URL(url)
   const { host, hostname } = target
   target.hostname = address.includes(':') ? `[${address}]` : address
-  const headers = new Headers(init.headers)
+  const headers = new Headers(rest.headers)
   headers.set('host', host)
   // A reused connection could have been verified for another name at the same address.
   const pinned = { headers, tls: { ...trust?.tls, serverName: hostname }, keepalive: false }
-  return fetch(target.href, { ...init, ...pinned, ...route, timeout: false } as RequestInit)
+  return fetch(target.href, { ...rest, ...pinned, ...route, timeout: false } as RequestInit)
 }
 
-type TrustOptions = { tls?: { ca: string }; client?: unknown }
+type TrustOptions = { tls?: { ca?: string; cert?: string; key?: string }; client?: unknown }
 
-/** Options that make a runtime trust these certificates (PEM) and no others. */
-function trusting(ca: string): TrustOptions {
+/** Options that make a runtime trust these certificates (PEM) and no others, and show the one of the client. */
+function trusting(ca: string | undefined, client: ClientCertificate | undefined): TrustOptions {
   const deno = findDeno()
-  return deno === undefined ? { tls: { ca } } : { client: deno.createHttpClient({ caCerts: [ca] }) }
+  if (deno === undefined) return { tls: { ...(ca !== undefined && { ca }), ...client } }
+  return { client: deno.createHttpClient({ ...(ca !== undefined && { caCerts: [ca] }), ...client }) }
 }
 
 /** The IP addresses of a host name as the system resolves it, IPv4 first. */

@@ -16,6 +16,7 @@ import { withFields } from '../observe/log.ts'
 import type { Handler } from '../runtime/listener.ts'
 import { alternatives } from '../values/alternatives.ts'
 import type { Context } from './context.ts'
+import { refreshOrStale } from './stale-routes.ts'
 import { workloadRoutes } from './workload-routes.ts'
 
 /** Returns the parent of the base path: empty for `/v1`. */
@@ -103,8 +104,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       // Health, metadata and the files of the page come without a refresh.
       const refreshing = placeOf(match.found, basePath) === basePath ? context.follow.fresh() : undefined
-      if (refreshing !== undefined) await refreshing
+      const isStale = refreshing !== undefined && (await refreshOrStale(refreshing, match.found, context))
       response = await match.found.handle(request, own, info)
+      if (isStale) response.headers.set('cache-control', 'no-store')
     } catch (error) {
       const fault = toFault(error)
       context.metrics.countFault(fault, statusOf(fault))

@@ -12,6 +12,7 @@ import { tlsCheckMillisecondsDefault } from '../limits.ts'
 import { explainFailedStart } from '../nodes/database-unreachable.ts'
 import { startRules } from '../nodes/load.ts'
 import { reportWhileServing } from '../nodes/report.ts'
+import { keepSeen, rejectOlder, seenFileFor } from '../nodes/seen-state.ts'
 import { listenForPage } from '../page/listener.ts'
 import { withoutPage } from '../page/page.ts'
 import { type HeldRequests, holdRequests } from '../runtime/held-requests.ts'
@@ -80,7 +81,9 @@ export async function startServer(
   })
   const [held, heldOfPage] = [holdRequests(refuseAtStart), holdRequests(refuseAtStart)]
   const listeners: Listeners = { others: [], socket: undefined, held, heldOfPage }
+  const seenFile = seenFileFor(config.masterKey)
   try {
+    if (seenFile !== undefined) await rejectOlder({ database: admin.database, file: seenFile })
     await prepare?.(withTypes(createRunner(admin)))
     const { context, address, runByName, reload, tls, stopReporting } = await serve(
       admin,
@@ -97,12 +100,14 @@ export async function startServer(
     if (metrics !== undefined) listeners.others.push(metrics.listener)
     const runOperation = withTypes(runByName)
     const stopSchedules = await startSchedules(context, runOperation)
+    const stopSeen = seenFile === undefined ? undefined : keepSeen({ ...context, file: seenFile })
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     void testAfterEngineChange(context, context.readiness.isStopping)
     const stop = async () => {
       context.readiness.beginStop()
       stopSchedules()
       stopWatching()
+      await stopSeen?.()
       await stopServer(listeners, admin, stopReporting())
       context.accessLog.close()
     }

@@ -5,13 +5,15 @@ import { exchangeToken } from '../federation/token-endpoint.ts'
 import type { ServedRoute } from '../http/endpoint.ts'
 import { inferenceRoutes } from '../inference/endpoint.ts'
 import { listModels, showModel } from '../inference/models/endpoint.ts'
+import { accessTokenKeysCacheSeconds } from '../limits.ts'
 import { healthEndpoints } from '../monitoring/health-endpoints.ts'
 import { publishJwks } from '../tokens/jwks-endpoint.ts'
 import type { Context } from './context.ts'
 
 export const workloadRoutes: readonly ServedRoute<Context>[] = [
   { method: 'POST', path: '/oauth/token', handle: exchangeToken, toResponse: toOAuthError },
-  { method: 'GET', path: '/oauth/jwks', handle: publishJwks },
+  // Verifiers keep it as long anyway.
+  { method: 'GET', path: '/oauth/jwks', handle: publishJwks, staleSecondsMax: accessTokenKeysCacheSeconds },
   ...inferenceRoutes,
   { method: 'GET', path: '/models', handle: listModels },
   { method: 'GET', path: '/models/{model+}', handle: showModel },

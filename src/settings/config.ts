@@ -1,5 +1,6 @@
 // The configuration of a process: flags over environment over file over default, each checked once.
 import { dirname, join, resolve } from 'node:path'
+import { isServerUrl } from '../../db/remote/kinds.ts'
 import { type Retention, retentionOf } from '../archive/retention.ts'
 import { type AuditLogSettings, auditLogModes } from '../audit-log/mode.ts'
 import { Fault } from '../fault.ts'
@@ -10,8 +11,8 @@ import type { MasterKeySource } from '../tokens/master-key.ts'
 import type { AddressList } from '../values/ip-address.ts'
 import { readConfigFile } from './config-file.ts'
 import { type DatabaseServer, databaseServer } from './database-server.ts'
+import type { Setting } from './setting.ts'
 import {
-  isServerUrl,
   type ListenAddress,
   parseBaseUrl,
   parseBoolean,
@@ -30,7 +31,7 @@ import {
   parseNetworks,
   parseOrigin,
 } from './setting-values.ts'
-import { type Setting, type SettingName, settings } from './settings.ts'
+import { type SettingName, settings } from './settings.ts'
 
 /** Paths of PEM files. */
 export type TlsFiles = { certFile: string; keyFile: string }

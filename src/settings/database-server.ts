@@ -1,12 +1,21 @@
-// The settings of a server database: its URL, its token, and the certificates that it is trusted by.
+// The settings of a server database: its URL, its token, the certificates that it is trusted by, and the one that it trusts.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { hasCopies } from '../../db/remote/kinds.ts'
 import { Fault } from '../fault.ts'
 import { describeReadFailure } from '../runtime/file-access.ts'
 import type { SettingName } from './settings.ts'
 
-/** Where a server database is. The token is a secret. `caFile`: certificates to trust instead of the public ones. */
-export type DatabaseServer = { url: string; token: string | undefined; caFile: string | undefined }
+/**
+ * Where a server database is. The token is a secret. `caFile`: certificates to trust instead of the public ones. `client`: the
+ * certificate that this node shows to the server, and its private key.
+ */
+export type DatabaseServer = {
+  url: string
+  token: string | undefined
+  caFile: string | undefined
+  client: { certFile: string; keyFile: string } | undefined
+}
 
 /** @throws Fault `configuration` */
 export function databaseServer(read: (name: SettingName) => string | undefined, url: string): DatabaseServer {
@@ -16,17 +25,27 @@ export function databaseServer(read: (name: SettingName) => string | undefined, 
       'configuration',
       'LATCHKEY_DATABASE_TOKEN and LATCHKEY_DATABASE_TOKEN_FILE are both set: set one of them',
     )
-  if (read('LATCHKEY_BACKUP_DIR') !== undefined)
+  if (read('LATCHKEY_BACKUP_DIR') !== undefined && !hasCopies(url))
     throw new Fault(
       'configuration',
-      'LATCHKEY_BACKUP_DIR is set, but backups copy a database file: leave it out, and take snapshots of the database server',
+      'LATCHKEY_BACKUP_DIR is set, but this database server makes no copies while it runs: leave it out, and take snapshots of the server',
     )
   const caFile = read('LATCHKEY_DATABASE_CA_FILE')
   return {
     url,
     token: file === undefined ? token : readTokenFile(file),
     caFile: caFile === undefined ? undefined : resolve(caFile),
+    client: clientCertificate(read('LATCHKEY_DATABASE_CERT_FILE'), read('LATCHKEY_DATABASE_KEY_FILE')),
   }
+}
+
+function clientCertificate(certFile: string | undefined, keyFile: string | undefined): DatabaseServer['client'] {
+  if (certFile === undefined && keyFile === undefined) return undefined
+  if (certFile !== undefined && keyFile !== undefined) return { certFile: resolve(certFile), keyFile: resolve(keyFile) }
+  throw new Fault(
+    'configuration',
+    'LATCHKEY_DATABASE_CERT_FILE and LATCHKEY_DATABASE_KEY_FILE belong together: set both of them, or neither',
+  )
 }
 
 function readTokenFile(path: string): string {

@@ -1,6 +1,7 @@
 // The settings of a running server: those that a reload can change, as one value that is read where it is needed, and how settings are shown.
 import type { Config, SettingTexts } from './config.ts'
-import { type Setting, type SettingName, settings } from './settings.ts'
+import type { Setting } from './setting.ts'
+import { type SettingName, settings } from './settings.ts'
 
 /** What a reload can change without touching a file or the listener. */
 export type ReloadableSettings = Readonly<Pick<Config, 'logLevel' | 'rateLimit' | 'trustedProxies' | 'upstreamApiKey'>>

@@ -2,6 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { serverUrlProblem } from '../../db/remote/kinds.ts'
 import { Fault } from '../fault.ts'
 import { socketPathBytesMax, urlCharactersMax } from '../limits.ts'
 import { alternatives } from '../values/alternatives.ts'
@@ -65,18 +66,10 @@ export function parseDurationOrZero(name: SettingName, text: string): number {
   return text === '0' ? 0 : parseDuration(name, text)
 }
 
-/** Reports whether a database is on a server. */
-export function isServerUrl(text: string): boolean {
-  return /^(libsql|https?|wss?):/.test(text)
-}
-
 /** The URL of a database server, without a trailing slash. */
 export function parseDatabaseServerUrl(name: SettingName, text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || /^wss?:$/.test(url.protocol) || url.hostname === '')
-    throw invalidSecret(name, 'use the https:// or http:// URL of a libSQL server')
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw invalidSecret(name, 'use a URL without credentials and query; set LATCHKEY_DATABASE_TOKEN or its file')
+  const problem = serverUrlProblem(text)
+  if (problem !== undefined) throw invalidSecret(name, problem)
   return text.replace(/\/$/, '')
 }
 

@@ -24,8 +24,8 @@ type Watching = { describe?: () => typeof held; onProgress?: () => void; signal?
 
 function copy(holdCheckpoints: Database['holdCheckpoints'], watching: Watching = {}) {
   const { describe = () => held, onProgress, signal = new AbortController().signal } = watching
-  const job = { database: own.path, partial: `${fileOf()}.partial-1`, file: fileOf() }
-  return startCopy({ path: own.path, holdCheckpoints }, job, describe, { signal, onProgress })
+  const job = { database: own.path, partial: `${fileOf()}.partial-1`, file: fileOf(), newestCommit: 0 }
+  return startCopy({ holdCheckpoints }, job, describe, { signal, onProgress })
 }
 
 /** How many pages the log has before a commit moves them into the file: 0 while checkpoints are held. */

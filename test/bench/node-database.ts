@@ -1,8 +1,8 @@
 // What a database server carries for all nodes together: refreshes each second, and commits each second by the rows that share one.
 
 import type { Database } from '../../db/file/open.ts'
-import { firstRevision } from '../../db/remote/refresh.ts'
 import { openServerDatabase } from '../../db/remote/server-database.ts'
+import { firstPosition } from '../../db/remote/shared-database.ts'
 import type { UsageRow } from '../../db/schema/record-schema.ts'
 import { createLedgerQueue } from '../../db/write/ledger-queue.ts'
 import { connectTo } from '../../src/nodes/server-connection.ts'
@@ -47,7 +47,7 @@ export async function benchDatabase({ databaseUrl: url, keyId }: NodeArm): Promi
 type Ids = Pick<UsageRow, 'keyId' | 'organizationId' | 'workspaceId'>
 
 const refresh = async (database: Database) =>
-  database.shared?.refresh({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })
+  database.shared?.refresh({ ...firstPosition, usageId: Number.MAX_SAFE_INTEGER })
 
 /** Commits rows of the ledger and their totals, as a node does. */
 function createCommitting(database: Database, rows: number, ids: Ids): () => Promise<unknown> {

@@ -1,10 +1,11 @@
 // Refreshes whose answers the test gives: what a request waits for, what a failed refresh does, and what a node takes in.
 import { expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
-import { firstRevision, refreshFrom, usageRowsMax } from '../../db/remote/refresh.ts'
+import { refreshFrom, usageRowsMax } from '../../db/remote/refresh.ts'
 import { isUnreachable } from '../../db/remote/server-errors.ts'
-import type { Position, RefreshResult, Revision } from '../../db/remote/shared-database.ts'
+import { firstPosition, type Position, type RefreshResult, type Revision } from '../../db/remote/shared-database.ts'
 import { type FollowOptions, followOthers } from '../../src/nodes/follow.ts'
+import { setbackOf } from '../../src/nodes/setback.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { createDatabase } from '../support/rows.ts'
 import { until } from '../support/until.ts'
@@ -23,12 +24,18 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
   }
   const ended: string[] = []
   const { fresh, following, liveNodes } = followOthers({
-    shared: { refresh, commitChange: async () => undefined, beginServing: () => {}, beginEnd: () => {} },
+    shared: {
+      refresh,
+      commitChange: async () => undefined,
+      readCopy: undefined,
+      beginServing: () => {},
+      beginEnd: () => {},
+    },
     orm,
     registry: {} as FollowOptions['registry'],
     spending: { add: (_keyId, _at, cost) => spent.push(cost) },
     reload: () => Promise.reject(new Error('not asked')),
-    start: { revision: firstRevision, usageId: 0, installation: 'one' },
+    start: { ...firstPosition, installation: 'one' },
     monotonic: () => performance.now() + clock.skipped,
     onRefresh: () => {},
     onReplaced: ({ message }) => ended.push(message),
@@ -37,9 +44,9 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
 }
 
 const nothing: RefreshResult = {
-  revision: firstRevision,
+  ...firstPosition,
   isContinued: true,
-  usageId: 0,
+  hasOwnCommits: true,
   installation: 'one',
   liveNodes: 1,
   hasMoreUsage: false,
@@ -95,9 +102,43 @@ test('a node ends when the database lacks the change that it obeys, and stops re
   const first = rejectionOf(ask())
   await until('the first refresh', () => refreshes.length === 1)
   const second = rejectionOf(ask())
-  refreshes[0]?.resolve({ ...nothing, isContinued: false })
+  const setback = { ...nothing, isContinued: false }
+  refreshes[0]?.resolve(setback)
+  // It looks again, since a replica would show the change now.
+  for (let number = 1; ended.length === 0; number++) {
+    await until('the next look or the end', () => refreshes.length > number || ended.length > 0)
+    refreshes[number]?.resolve(setback)
+  }
   for (const { message } of await Promise.all([first, second])) expect(message).toContain('gone back to an older state')
-  expect([ended.length, refreshes.length]).toEqual([1, 1])
+  const looks = refreshes.length
+  await rejectionOf(ask())
+  expect([ended.length, refreshes.length]).toEqual([1, looks])
+})
+
+const setbacks: [what: string, seen: Partial<RefreshResult>, message: string][] = [
+  ['another installation', { installation: 'two' }, 'a different database'],
+  ['a lower revision', { isContinued: false, revision: { id: 6, lineage: 'f' } }, 'revision 6 after 7'],
+  ['another change of this revision', { isContinued: false }, 'lacks the admin change of revision 7'],
+  ['fewer requests', { usageId: 4 }, 'request 4 of the ledger after 5'],
+  ['fewer exchanges', { auditId: 2 }, 'exchange 2 of the audit after 3'],
+  ['no commit that it has confirmed', { hasOwnCommits: false }, 'lacks a commit that it has confirmed'],
+]
+for (const [what, seen, message] of setbacks)
+  test(`a database with ${what} does not continue what was known`, () => {
+    const known: Position = { revision: { id: 7, lineage: 'g' }, usageId: 5, auditId: 3, commit: 9 }
+    expect(setbackOf({ ...nothing, ...known }, known, 'one')).toBeUndefined()
+    expect(setbackOf({ ...nothing, ...known, ...seen }, known, 'one')).toContain(message)
+  })
+
+test('a node on a replica, which shows its commit late, ends and says so', async () => {
+  const { ask, refreshes, ended } = followInSteps()
+  const asked = rejectionOf(ask())
+  await until('the first refresh', () => refreshes.length === 1)
+  refreshes[0]?.resolve({ ...nothing, hasOwnCommits: false })
+  await until('another look', () => refreshes.length === 2)
+  refreshes[1]?.resolve(nothing)
+  expect((await asked).message).toContain('LATCHKEY_DATABASE_URL reaches a replica')
+  expect(ended).toHaveLength(1)
 })
 
 test('an own change is not loaded over a newer one that a refresh has loaded before', async () => {
@@ -110,7 +151,7 @@ test('an own change is not loaded over a newer one that a refresh has loaded bef
   await refreshed
   const loaded: string[] = []
   const load = (name: string) => async () => loaded.push(name) > 0
-  await following.takeIn({ basis: firstRevision, revision: first }, load('overtaken'))
+  await following.takeIn({ basis: firstPosition.revision, revision: first }, load('overtaken'))
   expect(following.revision()).toEqual(second)
   await following.takeIn({ basis: second, revision: third }, load('newest'))
   expect(following.revision()).toEqual(third)
@@ -122,13 +163,14 @@ test('a refresh finds the change of a node by its id and its lineage, and that o
   const client = createClient({ url: ':memory:' })
   await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
     create table admin_changes (id, at, target_id, lineage); create table installation (id text); create table nodes (last_seen_at);
+    create table exchange_audit (id); create table batches (number);
     insert into installation values ('one')`)
   const isContinued = async (id: number, lineage: string) =>
-    (await refreshFrom(client, { revision: { id, lineage }, usageId: 0 })).isContinued
+    (await refreshFrom(client, { ...firstPosition, revision: { id, lineage } })).isContinued
   expect(await isContinued(0, '')).toBe(true)
   expect(await isContinued(1, 'a')).toBe(false)
   await client.executeMultiple("insert into admin_changes values (1, 5, 'key', 'a'), (2, 6, 'key', null)")
-  expect((await refreshFrom(client, { revision: firstRevision, usageId: 0 })).revision).toEqual({
+  expect((await refreshFrom(client, firstPosition)).revision).toEqual({
     id: 2,
     lineage: '6 key',
   })
@@ -153,21 +195,20 @@ test('a refresh without numbers fails: a revision that is not a number would hid
     lineage: 'first',
     is_continued: 1,
     usage_id: 1,
+    audit_id: 1,
+    newest_commit: 1,
     installation: 'one',
     live_nodes: 1,
     spent: null,
   }
   const refreshWith = (some: object) =>
-    refreshFrom({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, {
-      revision: firstRevision,
-      usageId: 0,
-    })
+    refreshFrom({ execute: async () => ({ rows: [{ ...row, ...some }] }) } as unknown as Client, firstPosition)
   expect(await refreshWith({})).toMatchObject({
     revision: { id: 1, lineage: 'first' },
     isContinued: true,
     liveNodes: 1,
   })
-  for (const column of ['revision', 'usage_id', 'live_nodes'])
+  for (const column of ['revision', 'usage_id', 'audit_id', 'newest_commit', 'live_nodes'])
     for (const value of [null, 'x', 1.5, undefined])
       expect((await rejectionOf(refreshWith({ [column]: value }))).message).toBe('A refresh shows numbers')
   for (const spent of ['key 1', 'key x 1', 'key 1 NaN', '['.repeat(4_000_000), '\n'.repeat(4_000_000)])
@@ -202,15 +243,16 @@ test('refreshes count each row once, however many there are', async () => {
   const rows = 2 * usageRowsMax + 1
   await client.executeMultiple(`create table usage (id integer primary key, key_id text, at integer, cost_nanodollars integer);
     create table admin_changes (id, at, target_id, lineage); create table installation (id text); create table nodes (last_seen_at);
+    create table exchange_audit (id); create table batches (number);
     insert into installation values ('one');
     with recursive s(n) as (select 1 union all select n + 1 from s limit ${rows})
       insert into usage select n, 'key' || (n % 2), 5 * 86400000, 3 from s;`)
   const found: RefreshResult[] = []
-  do found.push(await refreshFrom(client, { revision: firstRevision, usageId: found.at(-1)?.usageId ?? 0 }))
+  do found.push(await refreshFrom(client, { ...firstPosition, usageId: found.at(-1)?.usageId ?? 0 }))
   while (found.at(-1)?.hasMoreUsage)
   expect(found.map(({ usageId }) => usageId)).toEqual([usageRowsMax, 2 * usageRowsMax, rows])
   expect(found.flatMap(({ spent }) => spent).reduce((sum, [, , cost]) => sum + cost, 0)).toBe(3 * rows)
   expect(found[2]?.spent).toEqual([['key1', 5, 3]])
-  expect((await refreshFrom(client, { revision: firstRevision, usageId: rows })).spent).toEqual([])
+  expect((await refreshFrom(client, { ...firstPosition, usageId: rows })).spent).toEqual([])
   client.close()
 })

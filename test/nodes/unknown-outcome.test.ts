@@ -1,7 +1,7 @@
 // What clients get when the database goes away during their commit and comes back later: the outcome, never a guess. The clock of the node
 // is the test's, so that twelve seconds take none.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { firstRevision } from '../../db/remote/refresh.ts'
+import { firstPosition } from '../../db/remote/shared-database.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { audience, mintAt, postExchange, type Row, subject, type TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
@@ -48,7 +48,7 @@ async function loseCommit<Answer>(text: string, cut: 'before' | 'after', begin: 
   await until('the commit', () => trouble.isPartitioned)
   skipped += 12_000
   await until('a refresh that is refused at once', () =>
-    node.server.context.database.shared?.refresh({ revision: firstRevision, usageId: 0 }).then(
+    node.server.context.database.shared?.refresh(firstPosition).then(
       () => false,
       (error: unknown) => String(error).includes('does not confirm commits'),
     ),

@@ -4,6 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Ajv from 'ajv'
+import { serverUrlProblem } from '../../db/remote/kinds.ts'
+import { originsOf } from '../../db/remote/rqlite/rqlite-urls.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { chartFiles, packChart } from '../../scripts/shared/helm-chart.ts'
 import { renderTemplate } from '../../scripts/shared/helm-template.ts'
@@ -58,6 +60,7 @@ test('every file names only settings that exist', async () => {
     'container',
     'kubernetes',
     'kubernetes-nodes',
+    'kubernetes-rqlite',
     'nginx',
     'nginx-nodes',
     'haproxy',
@@ -179,6 +182,24 @@ test('the image runs as 65532 with a temporary folder that it names', async () =
   expect(text).toMatch(/^USER 65532:65532$/m)
   expect(text).toMatch(/^ {4}TMPDIR=\/tmp$/m)
   expect(text).toMatch(/^HEALTHCHECK .*CMD \["\/usr\/local\/bin\/latchkey", "health"\]$/m)
+})
+
+test('the manifests of a cluster have three databases on machines of their own, of which two always run', async () => {
+  const text = await printed('kubernetes-rqlite')
+  const database = findKind(text, 'StatefulSet')
+  const { spec } = database.spec.template as {
+    spec: { affinity: object; containers: (Container & { args: string[] })[] }
+  }
+  expect(JSON.stringify(spec.affinity)).toContain('requiredDuringSchedulingIgnoredDuringExecution')
+  expect([database.spec.replicas, spec.containers[0]?.args.includes('-fk')]).toEqual([3, true])
+  const budgets = parse(text).filter(({ kind }) => kind === 'PodDisruptionBudget')
+  expect(budgets.map(({ metadata, spec }) => [metadata.name, spec.maxUnavailable])).toEqual([
+    ['latchkey', 1],
+    ['latchkey-database', 1],
+  ])
+  const url = /rqlite:\/\/\S+/.exec(text)?.[0] ?? ''
+  expect(serverUrlProblem(url)).toBeUndefined()
+  expect(originsOf(url)).toHaveLength(3)
 })
 
 test('the manifests of several nodes share one database, and a new node is ready before an old one stops', async () => {

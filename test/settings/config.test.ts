@@ -38,7 +38,12 @@ function faultOf(sources: Partial<ConfigSources>): Fault {
 type TokenFileSetting = 'LATCHKEY_DATABASE_TOKEN_FILE'
 /** Read together with LATCHKEY_BACKUP_DIR. */
 type BackupSetting = 'LATCHKEY_BACKUP_EVERY' | 'LATCHKEY_BACKUP_KEEP'
-type TlsSetting = 'LATCHKEY_TLS_CERT_FILE' | 'LATCHKEY_TLS_KEY_FILE'
+/** Set together. */
+type TlsSetting =
+  | 'LATCHKEY_TLS_CERT_FILE'
+  | 'LATCHKEY_TLS_KEY_FILE'
+  | 'LATCHKEY_DATABASE_CERT_FILE'
+  | 'LATCHKEY_DATABASE_KEY_FILE'
 
 const hex = (digit: string) => digit.repeat(64)
 const daysOf = (text: string) => ({ 1: 1, '2d': 2, '72h': 3 })[text]
@@ -155,8 +160,10 @@ describe('a server database', () => {
       url: 'https://db.example',
       token: 'secret',
       caFile: undefined,
+      client: undefined,
     })
-    for (const url of ['http://127.0.0.1:8080', 'libsql://db.example/'])
+    const cluster = 'rqlite://10.0.0.1:4001,[::1]:4001,db-3.example'
+    for (const url of ['http://127.0.0.1:8080', 'libsql://db.example/', cluster, 'rqlites://db.example/'])
       expect(load({ environment: { ...onServer, LATCHKEY_DATABASE_URL: url } }).databasePath).toBe(
         url.replace(/\/$/, ''),
       )
@@ -165,8 +172,25 @@ describe('a server database', () => {
   const wrong: [what: string, environment: Partial<Record<string, string>>, message: string][] = [
     ['no master key', { LATCHKEY_DATABASE_URL: 'https://db.example' }, 'the same on every node'],
     ['two tokens', { ...onServer, LATCHKEY_DATABASE_TOKEN: 'a', LATCHKEY_DATABASE_TOKEN_FILE: 'b' }, 'set one of them'],
-    ['a folder for backups', { ...onServer, LATCHKEY_BACKUP_DIR: '/b' }, 'take snapshots of the database server'],
+    ['a folder for backups', { ...onServer, LATCHKEY_BACKUP_DIR: '/b' }, 'take snapshots of the server'],
     ['credentials in the URL', { ...onServer, LATCHKEY_DATABASE_URL: 'https://a:b@db.example' }, 'without credentials'],
+    [
+      'a certificate without its key',
+      { ...onServer, LATCHKEY_DATABASE_CERT_FILE: '/a.pem' },
+      'set both of them, or neither',
+    ],
+    ['a cluster without a host', { ...onServer, LATCHKEY_DATABASE_URL: 'rqlite://' }, 'use rqlite://HOST:PORT'],
+    [
+      'a cluster with a port that none has',
+      { ...onServer, LATCHKEY_DATABASE_URL: 'rqlite://a:1,b:70000' },
+      'HOST:PORT',
+    ],
+    ['a cluster with a path', { ...onServer, LATCHKEY_DATABASE_URL: 'rqlite://a:1/db' }, 'HOST:PORT'],
+    [
+      'credentials in the URL of a cluster',
+      { ...onServer, LATCHKEY_DATABASE_URL: 'rqlite://u:p@a:1' },
+      'without credentials',
+    ],
     ['a web socket', { ...onServer, LATCHKEY_DATABASE_URL: 'wss://db.example' }, 'use the https://'],
   ]
   for (const [what, environment, message] of wrong)
@@ -177,6 +201,7 @@ describe('every setting', () => {
   for (const { env } of settings) {
     // The two files of TLS are only set together.
     if (env === 'LATCHKEY_TLS_CERT_FILE' || env === 'LATCHKEY_TLS_KEY_FILE') continue
+    if (env === 'LATCHKEY_DATABASE_CERT_FILE' || env === 'LATCHKEY_DATABASE_KEY_FILE') continue
     if (env === 'LATCHKEY_DATABASE_TOKEN_FILE') continue
     if (env === 'LATCHKEY_BACKUP_EVERY' || env === 'LATCHKEY_BACKUP_KEEP') continue
     // An age needs a folder.

@@ -1,15 +1,22 @@
-// A stand-in for a libSQL server: it speaks Hrana pipelines (versions 2 and 3, JSON) over a SQLite file. It can delay
-// responses and cut connections before or after the work. It runs in a test's own process, or alone so that it can be killed.
+// A stand-in for a libSQL server: it speaks Hrana pipelines (versions 2 and 3, JSON) over a SQLite file, or the HTTP API of rqlite where
+// the environment asks for that kind. It can delay responses and cut connections before or after the work. It runs in a test's own process, or alone so that it can be killed.
 // Where the environment names a real server, that does the work (sqld.ts), and this one only delays, cuts and checks the token.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
+import { createRqliteStatements } from './rqlite-statements.ts'
 import { databaseFileAt, isRealServer, openSqld } from './sqld.ts'
 
 /** How a request ends without a response: before or after the work. */
 export type Cut = 'before' | 'after'
+
+/**
+ * What a cluster reports while its leader changes: that it has none, or that it lost it before or after a commit. Nothing was begun
+ * only in the first case.
+ */
+export type Election = 'no leader' | 'lost before' | 'lost after'
 
 /** What the server does to the next requests. */
 export type Trouble = {
@@ -19,6 +26,8 @@ export type Trouble = {
   cuts: Cut[]
   /** How the next commits of nodes end, in order. */
   commitCuts: Cut[]
+  /** How the next commits of nodes end at a cluster, in order. */
+  elections: Election[]
   /** The next request that contains this text ends without a response, and from then on every request does. */
   awayAt: { text: string; cut: Cut } | undefined
   /** Whether every connection is closed without a response. */
@@ -41,23 +50,41 @@ export type HranaOptions = {
   token?: string
   tls?: { cert: string; key: string }
   onCommitCut?: (cut: Cut) => void
+  protocol?: Protocol
+  /** Whether a cluster enforces foreign keys, and which version it is. */
+  hasForeignKeys?: boolean
+  version?: string
 }
 
+export type Protocol = 'hrana' | 'rqlite'
+const protocolOfTests: Protocol = process.env.LATCHKEY_TEST_DATABASE === 'rqlite' ? 'rqlite' : 'hrana'
+
 export async function startHranaServer(options: HranaOptions): Promise<HranaServer> {
-  const { path, port = 0, token, tls, onCommitCut } = options
-  const trouble: Trouble = { delayMilliseconds: 0, cuts: [], commitCuts: [], awayAt: undefined, isPartitioned: false }
+  const { path, port = 0, token, tls, onCommitCut, protocol = protocolOfTests, version = 'v10.2.7' } = options
+  const trouble: Trouble = {
+    delayMilliseconds: 0,
+    cuts: [],
+    commitCuts: [],
+    elections: [],
+    awayAt: undefined,
+    isPartitioned: false,
+  }
   const counts = { pipelines: 0, batches: 0 }
-  const backend = await openBackend(path)
+  const backend = await openBackend(path, protocol, options)
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readText(request)
     const cut = takeCut(body)
     if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
     if (cut === 'before') return void request.socket.destroy()
-    const { status, text } = await respond(request, body)
+    const { status, text } = await respondAs(takeElection(body), request, body)
     if (trouble.delayMilliseconds > 0) await pause(trouble.delayMilliseconds / 2)
     if (cut === 'after') return void request.socket.destroy()
-    response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+    const headers = {
+      'content-type': 'application/json',
+      ...(protocol === 'rqlite' && { 'x-rqlite-version': version }),
+    }
+    response.writeHead(status, headers).end(text)
   }
 
   function takeCut(body: string): Cut | undefined {
@@ -74,12 +101,24 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
     return awayAt.cut
   }
 
+  function takeElection(body: string): Election | undefined {
+    return body.includes('insert into batches') ? trouble.elections.shift() : undefined
+  }
+
+  async function respondAs(election: Election | undefined, request: IncomingMessage, body: string): Promise<Answer> {
+    if (election === 'no leader') return { status: 503, text: 'leader not found\n' }
+    if (election === undefined) return respond(request, body)
+    if (election === 'lost after') await respond(request, body)
+    return { status: 200, text: JSON.stringify({ error: 'leadership lost while committing log' }) }
+  }
+
   async function respond({ method, url = '', headers }: IncomingMessage, body: string): Promise<Answer> {
     if (method === 'GET') return { status: url === '/v2' || url === '/v3' ? 200 : 404, text: '' }
-    if (token !== undefined && headers.authorization !== `Bearer ${token}`) return unauthorized
-    if (method !== 'POST' || !/^\/v[23]\/pipeline$/.test(url)) return { status: 404, text: '' }
+    const expected = protocol === 'rqlite' ? `Basic ${Buffer.from(token ?? '').toString('base64')}` : `Bearer ${token}`
+    if (token !== undefined && headers.authorization !== expected) return unauthorized
+    if (method !== 'POST' || !isPath(url)) return { status: 404, text: '' }
     counts.pipelines += 1
-    if (body.includes('"type":"batch"')) counts.batches += 1
+    if (url.startsWith('/db/request') || body.includes('"type":"batch"')) counts.batches += 1
     return backend.run(url, body)
   }
 
@@ -88,13 +127,15 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
       response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error))
     })
   }
+  const isPath = (url: string) => (protocol === 'rqlite' ? /^\/db\/(query|request)\?/ : /^\/v[23]\/pipeline$/).test(url)
+  const scheme = protocol === 'rqlite' ? 'rqlite' : 'http'
   const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
   })
   return {
-    url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${scheme}${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     file: databaseFileAt(path),
     trouble,
     counts,
@@ -112,7 +153,11 @@ const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unaut
 
 type Backend = { run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
 
-async function openBackend(path: string): Promise<Backend> {
+async function openBackend(path: string, protocol: Protocol, options: HranaOptions): Promise<Backend> {
+  if (protocol === 'rqlite') {
+    const { run, close } = createRqliteStatements(path, options)
+    return { run: async (url, body) => run(url, body), close: async () => close() }
+  }
   if (!isRealServer) {
     const streams = createStreams(path)
     return {

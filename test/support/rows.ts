@@ -2,8 +2,8 @@
 // names.
 import { join } from 'node:path'
 import type { Database } from '../../db/file/open.ts'
-import { firstRevision } from '../../db/remote/refresh.ts'
 import type { Revision, SharedDatabase } from '../../db/remote/shared-database.ts'
+import { firstPosition } from '../../db/remote/shared-database.ts'
 import type { AuditRow, UsageRow } from '../../db/schema/record-schema.ts'
 import type { ApiKey, Issuer, Organization, Policy, User, Workspace } from '../../db/schema/schema.ts'
 import { insertApiKey } from '../../db/tables/api-keys.ts'
@@ -43,14 +43,14 @@ export async function createDatabase(): Promise<TestDatabase> {
 }
 
 function followingOf(shared: SharedDatabase): NodeMemory {
-  let revision = firstRevision
+  let { revision } = firstPosition
   const advance = (to: Revision) => {
     if (to.id > revision.id) revision = to
   }
   const refresh = async () =>
-    advance((await shared.refresh({ revision: firstRevision, usageId: Number.MAX_SAFE_INTEGER })).revision)
+    advance((await shared.refresh({ ...firstPosition, usageId: Number.MAX_SAFE_INTEGER })).revision)
   const takeIn: NodeMemory['takeIn'] = async (committed, load) => {
-    if (await load()) advance(committed.revision ?? firstRevision)
+    if (await load()) advance(committed.revision ?? firstPosition.revision)
   }
   return { revision: () => revision, refresh, takeIn }
 }

@@ -1,4 +1,4 @@
-// Lets tests run on a server database: with LATCHKEY_TEST_DATABASE=server on the stand-in, one for each folder, or on a
+// Lets tests run on a server database: with LATCHKEY_TEST_DATABASE=server or rqlite on the stand-in, one for each folder, or on a
 // real server if the environment names one (sqld.ts).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,11 +14,11 @@ export type ServerKind = {
 }
 
 const kind = process.env.LATCHKEY_TEST_DATABASE ?? (isRealServer ? 'server' : 'file')
-if (!['file', 'server'].includes(kind))
-  throw new Error(`LATCHKEY_TEST_DATABASE is ${JSON.stringify(kind)}: use file or server`)
+if (!['file', 'server', 'rqlite'].includes(kind))
+  throw new Error(`LATCHKEY_TEST_DATABASE is ${JSON.stringify(kind)}: use file, server or rqlite`)
 
 /** Whether tests use a database on a server. */
-export const isServerKind = kind === 'server'
+export const isServerKind = kind !== 'file'
 
 /** Where the database of each server of this process is kept, by URL. */
 const paths = new Map<string, string>()

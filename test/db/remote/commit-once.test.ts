@@ -37,6 +37,7 @@ function start(outcome: (() => Error) | undefined, more: Partial<CommitOptions> 
     send,
     monotonic: () => state.now,
     onUnknown: (batchId) => state.unknown.push(batchId),
+    patienceMilliseconds: 2 * second,
     ...more,
   })
   const attempt = async () => {

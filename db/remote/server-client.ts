@@ -1,0 +1,46 @@
+// What every kind of database server offers to the rest of db/remote, and what it needs for that. Each kind is a folder
+// beside this file, which alone knows its name, its URLs and its protocol.
+import type { Client } from '@libsql/client'
+
+/**
+ * Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA.
+ * @throws `asNotReached` where it is certain that nothing was sent
+ */
+export type SendRequest = (request: Request, signal: AbortSignal) => Promise<Response>
+
+export type ConnectOptions = {
+  /** As `kinds.ts` accepts it. */
+  url: string
+  token: string | undefined
+  send: SendRequest
+}
+
+/** The bytes of a SQLite file. */
+export type ReadCopy = (signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>
+
+export type ServerClient = {
+  /**
+   * `execute` only reads, and sees every acknowledged commit. `batch` is one transaction, sent once.
+   * Both throw errors that are `isUnreachable` if the server did not respond; `batch` throws `asNotReached` if it was certainly
+   * not begun, and LibsqlBatchError with the code of SQLite if the server refused a statement and rolled back.
+   */
+  client: Client
+  /** Returns why this server cannot be used as it is configured, or undefined. Throws as `client` does. */
+  objection: () => Promise<string | undefined>
+  /**
+   * Reads a consistent copy of the database as a SQLite file, while it is used. Undefined where the server makes none.
+   * @throws as `client` does
+   */
+  readCopy: ReadCopy | undefined
+  /** How long a read, and a commit that was never sent, are tried again: as long as the server may take to recover. */
+  patienceMilliseconds: number
+}
+
+export type ServerUrls = {
+  /** Whether a URL names such a server. */
+  isUrl: (text: string) => boolean
+  /** What is wrong with such a URL, as what to use instead; undefined if nothing is. */
+  urlProblem: (text: string) => string | undefined
+  /** Whether such a server makes copies of its database (`readCopy`). */
+  hasCopies: boolean
+}

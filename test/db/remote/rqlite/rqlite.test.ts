@@ -1,0 +1,181 @@
+// A database on an rqlite cluster: each way in which it fails, and what must hold after it.
+import { afterAll, expect, test } from 'bun:test'
+import type { Database } from '../../../../db/file/open.ts'
+import type { SendRequest } from '../../../../db/remote/server-client.ts'
+import { openServerDatabase } from '../../../../db/remote/server-database.ts'
+import { isUnknownOutcome, isUnreachable } from '../../../../db/remote/server-errors.ts'
+import { rowsInFile } from '../../../support/database-file.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { type Election, type HranaOptions, type HranaServer, startHranaServer } from '../../../support/hrana-server.ts'
+import { temporaryFolder } from '../../../support/latchkey.ts'
+import { rejectionOf } from '../../../support/rejection.ts'
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+let files = 0
+
+type Used = { server: HranaServer; database: Database; sent: { url: string; body: string }[] }
+type Opening = Partial<HranaOptions> & {
+  urlOf?: (server: HranaServer) => string
+  around?: (send: SendRequest) => SendRequest
+}
+
+async function onCluster(
+  { urlOf = ({ url }) => url, around = (send) => send, ...options }: Opening,
+  use: (used: Used) => Promise<unknown>,
+): Promise<void> {
+  files += 1
+  const server = await startHranaServer({ path: `${folder.path}/${files}.db`, protocol: 'rqlite', ...options })
+  const sent: Used['sent'] = []
+  const send = around(async (request, signal) => {
+    sent.push({ url: request.url, body: await request.clone().text() })
+    return fetch(request, { signal })
+  })
+  const database = await openServerDatabase({ url: urlOf(server), token: options.token, create: true, send })
+  if ('refused' in database) throw new Error(database.message)
+  await database.client.batch(['create table notes (text text unique)'], 'write')
+  await use({ server, database, sent })
+  await database.close()
+  await server.close()
+}
+
+const note = (text: string) => ({ sql: 'insert into notes values (?)', args: [text] })
+const notesOf = ({ file }: HranaServer) => rowsInFile(file, 'select text from notes').map(({ text }) => text)
+
+for (const election of ['no leader', 'lost before', 'lost after'] as const satisfies Election[])
+  test(`a commit during an election (${election}) is made once`, () =>
+    onCluster({}, async ({ server, database }) => {
+      server.trouble.elections = [election, election]
+      await database.commit([note('a')])
+      expect(notesOf(server)).toEqual(['a'])
+      expect(server.trouble.elections).toEqual([])
+    }))
+
+for (const cut of ['before', 'after'] as const)
+  test(`a commit whose connection is cut ${cut} the work is made once`, () =>
+    onCluster({}, async ({ server, database }) => {
+      server.trouble.commitCuts = [cut, cut]
+      await database.commit([note('a')])
+      expect(notesOf(server)).toEqual(['a'])
+    }))
+
+test('a commit of which a statement is refused leaves nothing, and its outcome is known', () =>
+  onCluster({}, async ({ server, database }) => {
+    await database.commit([note('a')])
+    const failure = await rejectionOf(database.commit([note('b'), note('a')]))
+    expect(failure.message).toContain('UNIQUE constraint failed: notes.text')
+    expect([isUnreachable(failure), isUnknownOutcome(failure)]).toEqual([false, false])
+    expect(notesOf(server)).toEqual(['a'])
+  }))
+
+test('a commit that the cluster makes in part, since it does not understand a statement, is reported and not repeated', () =>
+  onCluster({}, async ({ server, database, sent }) => {
+    sent.length = 0
+    const failure = await rejectionOf(database.commit([{ sql: 'insert into absent values (1)', args: [] }, note('a')]))
+    expect([isUnknownOutcome(failure), failure.message]).toEqual([true, expect.stringContaining('only a part')])
+    expect(sent).toHaveLength(1)
+    expect(notesOf(server)).toEqual(['a'])
+  }))
+
+test('a full disk of one replica leaves the outcome open, and the commit is repeated', async () => {
+  const full = JSON.stringify({ results: [{}, { error: 'database or disk is full' }] })
+  let isFull = false
+  const around =
+    (send: SendRequest): SendRequest =>
+    async (request, signal) => {
+      const response = await send(request, signal)
+      if (!isFull || !request.url.includes('/db/request')) return response
+      isFull = false
+      return new Response(full)
+    }
+  await onCluster({ around }, async ({ server, database }) => {
+    isFull = true
+    await database.commit([note('a')])
+    expect(notesOf(server)).toEqual(['a'])
+  })
+})
+
+test('an address that refuses connections is left for the next, by reads and commits', async () => {
+  const closed = await freePort()
+  const urlOf = ({ url }: HranaServer) => url.replace('://', `://127.0.0.1:${closed},`)
+  await onCluster({ urlOf }, async ({ server, database, sent }) => {
+    await database.commit([note('a')])
+    expect((await database.client.execute('select text from notes')).rows.map((row) => row.text)).toEqual(['a'])
+    expect(notesOf(server)).toEqual(['a'])
+    sent.length = 0
+    await database.commit([note('b')])
+    expect(sent.map(({ url }) => new URL(url).port)).not.toContain(String(closed))
+  })
+})
+
+test('an address that stops responding is left for the next, and a commit there is made once', async () => {
+  let isStopped = false
+  const around =
+    (send: SendRequest): SendRequest =>
+    async (request, signal) => {
+      if (!isStopped || !request.url.includes('localhost')) return send(request, signal)
+      if (request.url.includes('/db/request')) await send(request, signal)
+      throw new DOMException('The operation timed out', 'TimeoutError')
+    }
+  const urlOf = ({ url }: HranaServer) => `${url.replace('127.0.0.1', 'localhost')},127.0.0.1:${new URL(url).port}`
+  await onCluster({ urlOf, around }, async ({ server, database, sent }) => {
+    isStopped = true
+    await database.commit([note('a')])
+    expect(notesOf(server)).toEqual(['a'])
+    sent.length = 0
+    await database.client.execute('select 1')
+    expect(sent.map(({ url }) => new URL(url).hostname)).toEqual(['127.0.0.1'])
+  })
+})
+
+test('reads are linearizable, and commits one transaction', () =>
+  onCluster({}, async ({ database, sent }) => {
+    sent.length = 0
+    await database.client.execute({ sql: 'select ? as n', args: [1] })
+    await database.commit([note('a')])
+    const [read, commit] = sent.map(({ url }) => new URL(url))
+    expect([read?.pathname, read?.searchParams.get('level')]).toEqual(['/db/query', 'linearizable'])
+    expect([commit?.pathname, commit?.searchParams.has('transaction')]).toEqual(['/db/request', true])
+    // The server changes no statement: its parser does not know all of them, and its time is that of a time zone.
+    for (const url of [read, commit]) expect(url?.searchParams.has('noparse')).toBe(true)
+  }))
+
+test('user and password are sent, and wrong ones are refused', async () => {
+  await onCluster({ token: 'latchkey:secret' }, async ({ server, database }) => {
+    await database.commit([note('a')])
+    const send: SendRequest = (request, signal) => fetch(request, { signal })
+    const refused = await openServerDatabase({ url: server.url, token: 'latchkey:other', create: false, send })
+    const { message } = refused as { message: string }
+    expect(message).toContain('rejects the token (status 401)')
+    expect(message).not.toContain('other')
+  })
+})
+
+const objections: [what: string, options: Partial<HranaOptions>, message: string][] = [
+  ['does not enforce foreign keys', { hasForeignKeys: false }, 'start rqlited with -fk on all nodes'],
+  ['is too old', { version: 'v9.4.5' }, 'is rqlite 9: use rqlite 10 or newer'],
+  ['does not say its version', { version: 'unknown' }, 'does not say its version: use rqlite 10 or newer'],
+]
+for (const [what, options, expected] of objections)
+  test(`a cluster of which a node ${what} is refused`, async () => {
+    files += 1
+    const path = `${folder.path}/${files}.db`
+    const server = await startHranaServer({ path, protocol: 'rqlite', ...options })
+    const send: SendRequest = (request, signal) => fetch(request, { signal })
+    const opened = await openServerDatabase({ url: server.url, token: undefined, create: true, send })
+    expect(opened).toMatchObject({ refused: 'unreadable', message: expect.stringContaining(expected) })
+    await server.close()
+  })
+
+test('a cluster whose nodes have different clocks is refused', async () => {
+  const times = [1_000, 1_031]
+  const send: SendRequest = async () => {
+    const results = [
+      { columns: ['k'], values: [[1]] },
+      { columns: ['t'], values: [[times.shift()]] },
+    ]
+    return new Response(JSON.stringify({ results }), { headers: { 'x-rqlite-version': 'v10.0.0' } })
+  }
+  const opened = await openServerDatabase({ url: 'rqlite://a,b', token: undefined, create: true, send })
+  expect(opened).toMatchObject({ refused: 'unreadable', message: expect.stringContaining('differ by 31 s') })
+})
