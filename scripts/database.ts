@@ -74,7 +74,7 @@ function acceptOlderCommand(): Command {
     'after',
     `
 A server remembers the newest state that it has seen, beside the master key, and does not start on an older one. Before you accept it, disable again
-the keys and policies that were disabled since: until then they are valid. Run this on each machine. latchkey restore accepts the backup by itself.`,
+the keys and policies that were disabled since: until then they are valid. Run this on each machine. After latchkey restore, it is not needed.`,
   )
   const shown = ['LATCHKEY_DATABASE_URL', 'LATCHKEY_MASTER_KEY_FILE'] as const
   return withSettings(made, { shown }).action(async (...all: unknown[]) => {

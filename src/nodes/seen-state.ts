@@ -17,7 +17,7 @@ export function seenFileFor(masterKey: MasterKeySource): string | undefined {
 
 type SeenState = { installation: string; position: Position }
 
-/** Undefined if there is none, or none that can be read: then it is written anew. */
+/** Undefined if the file is missing or cannot be read: then it is written again. */
 function readSeen(file: string): SeenState | undefined {
   try {
     const { installation, revision, lineage, request, exchange } = JSON.parse(readFileSync(file, 'utf8')) as Record<

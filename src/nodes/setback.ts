@@ -1,5 +1,5 @@
-// Notices that a database has gone back to an older state, or is another one: what was known of it is no longer there. A node that sleeps
-// meanwhile can find as many changes as it knows, or more, so each is compared by more than its number.
+// Notices that a database has gone back to an older state, or is another one: it lacks what was known of it. A node that sleeps meanwhile can
+// find as many changes as it knows, or more, so each is compared by more than its number.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Position, RefreshResult, SharedDatabase } from '../../db/remote/shared-database.ts'
 

@@ -39,7 +39,7 @@ const answers: [what: string, answer: Answer, message: string][] = [
     'rejects the token (status 401): set LATCHKEY_',
   ],
   ['refuses rights', { status: 403 }, 'may not read and write the database (status 403): set LATCHKEY_DATABASE_TOKEN'],
-  ['is not there', { status: 404 }, 'no libSQL server at this URL (status 404): check LATCHKEY_DATABASE_URL'],
+  ['is not there', { status: 404 }, 'no database server at this URL (status 404): check LATCHKEY_DATABASE_URL'],
   ['refuses the size', { status: 413 }, 'allow bodies of 64 MB'],
   ['redirects', { status: 307, headers: { location: 'http://127.0.0.1:9/' } }, 'redirect (status 307): set LATCHKEY_'],
   ['refuses otherwise', { status: 429 }, 'refuses requests (status 429)'],
@@ -47,10 +47,10 @@ const answers: [what: string, answer: Answer, message: string][] = [
   [
     'sends a page',
     { status: 200, body: '<html>Sign in</html>' },
-    'not one of a libSQL server: check LATCHKEY_DATABASE',
+    'not one of a database server: check LATCHKEY_DATABASE',
   ],
-  ['sends other JSON', { status: 200, body: '{}' }, 'not one of a libSQL server: check LATCHKEY_DATABASE'],
-  ['sends null', { status: 200, body: 'null' }, 'not one of a libSQL server: check LATCHKEY_DATABASE'],
+  ['sends other JSON', { status: 200, body: '{}' }, 'not one of a database server: check LATCHKEY_DATABASE'],
+  ['sends null', { status: 200, body: 'null' }, 'not one of a database server: check LATCHKEY_DATABASE'],
   [
     'reports an error',
     { status: 200, body: JSON.stringify({ baton: null, base_url: null, results: [blocked, blocked] }) },

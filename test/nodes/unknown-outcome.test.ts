@@ -62,7 +62,7 @@ async function loseCommit<Answer>(text: string, cut: 'before' | 'after', begin: 
 
 for (const cut of ['before', 'after'] as const) {
   test(`an exchange whose connection is cut ${cut} the commit gets a token with one audit record`, async () => {
-    const response = await loseCommit('exchange_audit', cut, exchange)
+    const response = await loseCommit('insert into exchange_audit', cut, exchange)
     expect(response.status).toBe(200)
     const { access_token } = (await response.json()) as { access_token: string }
     expect(rowsOf(`select id from exchange_audit where request_id = '${requestId(response)}'`)).toHaveLength(1)

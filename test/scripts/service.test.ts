@@ -184,7 +184,7 @@ test('the image runs as 65532 with a temporary folder that it names', async () =
   expect(text).toMatch(/^HEALTHCHECK .*CMD \["\/usr\/local\/bin\/latchkey", "health"\]$/m)
 })
 
-test('the manifests of a cluster have three databases on machines of their own, of which two always run', async () => {
+test('the manifests of a cluster have three databases, each on another machine, of which two always run', async () => {
   const text = await printed('kubernetes-rqlite')
   const database = findKind(text, 'StatefulSet')
   const { spec } = database.spec.template as {

@@ -22,7 +22,7 @@ import { originsOf } from './rqlite-urls.ts'
 
 /** An election takes two or three seconds. */
 const patienceMilliseconds = 5_000
-/** An address that does not respond is left for another one soon: a stopped leader has a successor after some seconds. */
+/** An address that does not respond is left for another one soon: a stopped leader soon has a successor. */
 const readMillisecondsMax = [1_000, 2_000, 5_000]
 const commitMillisecondsMax = 3_000
 /** How much longer a commit may take for each character: 4 MB take two seconds more. */
