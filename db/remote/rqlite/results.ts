@@ -95,9 +95,17 @@ function toRow(columns: readonly string[], values: unknown[]): Row {
   for (; indexes < values.length; indexes++) defineIndex(indexes)
   const row = Object.create(byIndex) as Record<string | symbol, unknown>
   const converted = values.map(toValue)
-  for (const [index, name] of columns.entries()) row[name] = converted[index]
+  for (const [index, name] of columns.entries()) {
+    if (!(name in byIndex)) row[name] = converted[index]
+    // A number is the position of a value, also where a column is named so, as in `select 1`.
+    else if (!(Number(name) < values.length)) define(row, name, converted[index])
+  }
   Object.defineProperty(row, valuesOf, { value: converted })
   return row as unknown as Row
+}
+
+function define(row: object, name: string, value: unknown): void {
+  Object.defineProperty(row, name, { value, enumerable: true, writable: true, configurable: true })
 }
 
 function defineIndex(index: number): void {

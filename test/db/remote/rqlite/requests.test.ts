@@ -94,6 +94,8 @@ test('rows have values by name and by index, and show their names alone', () => 
   expect([row?.[0], row?.[2], row?.length]).toEqual([1, 3, 3])
   expect(Object.keys(row ?? {})).toEqual(['id', 'name'])
   expect(row?.name).toEqual(Uint8Array.from([104, 105]).buffer)
+  const [odd] = toResultSet({ columns: ['2', '0', 'length'], values: [[5, 6, 7]] }).rows
+  expect([odd?.[0], odd?.[1], odd?.[2], odd?.length as unknown]).toEqual([5, 6, 7, 7])
   expect(toResultSet({}).rows).toEqual([])
 })
 
