@@ -1,6 +1,8 @@
 // Responses: JSON, and the error shape of every endpoint except the token endpoint (reference: Error shape).
+import { hash } from 'node:crypto'
 import { createPace } from '../../db/read/pace.ts'
 import type { Fault, FaultCode } from '../fault.ts'
+import { isKnown } from './conditional.ts'
 
 /** The status of every fault. */
 export const statusOfCode: Readonly<Record<FaultCode, number>> = {
@@ -44,14 +46,22 @@ export function isList(body: unknown): body is { data: unknown[] } {
 /** Longer lists are sent in pieces of this size. */
 const pieceCharacters = 64 * 1024
 
-/** The same as `json`, but a long list is sent in pieces, with other requests served in between. */
-export function jsonInSlices(status: number, body: unknown, headers: Record<string, string> = {}): Response {
+/**
+ * The same as `json`, but a long list is sent in pieces, with other requests served in between. A short list has an ETag, and is a 304 for a
+ * `request` that names it: a page that asks again and again then costs a few bytes.
+ */
+export function jsonInSlices(
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+  request?: Request,
+): Response {
   if (!isList(body)) return json(status, body, headers)
   const pieces = piecesOf(body)
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
   const first = pieces.next()
   const second = pieces.next()
-  if (first.done === true || second.done === true) return new Response(first.value, init)
+  if (first.done === true || second.done === true) return listOrKnown(first.value ?? '', init, request)
   const encoder = new TextEncoder()
   const pace = createPace()
   const stream = new ReadableStream<Uint8Array>({
@@ -64,6 +74,17 @@ export function jsonInSlices(status: number, body: unknown, headers: Record<stri
     },
   })
   return new Response(stream, init)
+}
+
+function listOrKnown(
+  text: string,
+  { status, headers }: { status: number; headers: Record<string, string> },
+  request: Request | undefined,
+): Response {
+  if (request?.method !== 'GET') return new Response(text, { status, headers })
+  const etag = `"${hash('sha1', text, 'base64url')}"`
+  if (isKnown(request, etag)) return new Response(null, { status: 304, headers: { ...headers, etag } })
+  return new Response(text, { status, headers: { ...headers, etag } })
 }
 
 function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, undefined> {

@@ -49,3 +49,6 @@ declare module '*.js' {
 declare module '*.svg' {
   export { default } from 'any-text'
 }
+declare module '*.woff2.txt' {
+  export { default } from 'any-text'
+}

@@ -42,6 +42,7 @@ import numberJs from './assets/number.js' with { type: 'text' }
 import overviewJs from './assets/overview.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
+import paletteJs from './assets/palette.js' with { type: 'text' }
 import partsJs from './assets/parts.js' with { type: 'text' }
 import planJs from './assets/plan.js' with { type: 'text' }
 import platformsJs from './assets/platforms.js' with { type: 'text' }
@@ -89,6 +90,7 @@ const ours = {
   'notice.js': noticeJs,
   'number.js': numberJs,
   'page.js': pageJs,
+  'palette.js': paletteJs,
   'parts.js': partsJs,
   'plan.js': planJs,
   'platforms.js': platformsJs,

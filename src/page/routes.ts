@@ -9,7 +9,7 @@ import { rejectQuery } from '../http/input.ts'
 /** Nothing but the page's own files runs, and no other site can put it in a frame. */
 const contentSecurityPolicy = [
   "default-src 'none'",
-  ...["script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'"],
+  ...["script-src 'self'", "style-src 'self'", "font-src 'self'", "img-src 'self'", "connect-src 'self'"],
   ...["form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'"],
   ...["require-trusted-types-for 'script'", 'trusted-types lit-html'],
 ].join('; ')
@@ -25,22 +25,22 @@ const protection = {
 }
 
 const mediaTypes: Partial<Record<string, string>> = {
-  css: 'text/css',
-  html: 'text/html',
-  js: 'text/javascript',
-  svg: 'image/svg+xml',
+  css: 'text/css; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml; charset=utf-8',
+  woff2: 'font/woff2',
 }
 
-type Asset = { text: string; etag: string; mediaType: string }
+type Asset = { content: string | Uint8Array<ArrayBuffer>; etag: string; mediaType: string }
 let loading: Promise<Map<string, Asset>> | undefined
 
 async function loadAssets(): Promise<Map<string, Asset>> {
-  const { assets } = await import('./assets.ts')
+  const [{ assets }, { fonts }] = await Promise.all([import('./assets.ts'), import('./fonts.ts')])
   return new Map(
-    [...assets].map(([name, text]) => {
-      const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
-      const mediaType = `${mediaTypes[name.split('.').at(-1) ?? ''] ?? 'text/plain'}; charset=utf-8`
-      return [name, { text, etag, mediaType }]
+    [...assets, ...fonts].map(([name, content]) => {
+      const etag = `"${createHash('sha256').update(content).digest('base64url')}"`
+      return [name, { content, etag, mediaType: mediaTypes[name.split('.').at(-1) ?? ''] ?? 'text/plain' }]
     }),
   )
 }
@@ -52,7 +52,7 @@ async function respondWith(name: string, request: Request): Promise<Response> {
   if (asset === undefined) throw new Fault('not_found', 'Resource not found')
   const headers = { ...protection, etag: asset.etag }
   if (isKnown(request, asset.etag)) return new Response(null, { status: 304, headers })
-  return new Response(asset.text, { headers: { ...headers, 'content-type': asset.mediaType } })
+  return new Response(asset.content, { headers: { ...headers, 'content-type': asset.mediaType } })
 }
 
 const showPage: Handle<unknown> = (request) => {

@@ -65,8 +65,10 @@ export type Column<Row> = {
   cell: (row: Row) => Content
   /** `end` for numbers. */
   align?: 'end'
-  /** The cell that names the row: a row header. */
+  /** The cell that names the row: a row header. A click on the row opens the first link in it. */
   isHeader?: true
+  /** What rows are sorted by when somebody clicks the title. */
+  value?: (row: Row) => string | number | null | undefined
 }
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'off'

@@ -6,6 +6,7 @@ import { readMarkdown } from '../../src/manual/markdown.ts'
 import { topics } from '../../src/manual/topics.ts'
 import { squeezedCss, withoutComments } from '../../src/page/asset-text.ts'
 import { assets } from '../../src/page/assets.ts'
+import { fonts } from '../../src/page/fonts.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 const folder = join(import.meta.dirname, '../../src/page/assets')
@@ -46,6 +47,13 @@ describe('the assets', () => {
   test('are smaller than 220 KB together', () => {
     const bytes = [...assets.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     expect(bytes).toBeLessThan(bytesMax)
+  })
+
+  test('have fonts of at most 120 KB together, each of which the style sheet names', () => {
+    const names = [...(assets.get('page.css') ?? '').matchAll(/url\((\S+?\.woff2)\)/g)].map(([, name]) => name)
+    expect(names.toSorted()).toEqual([...fonts.keys()].toSorted())
+    for (const font of fonts.values()) expect(new TextDecoder().decode(font.slice(0, 4))).toBe('wOF2')
+    expect([...fonts.values()].reduce((sum, font) => sum + font.byteLength, 0)).toBeLessThan(120 * 1024)
   })
 
   // The compiler cannot see it: the types of responses bring those of Node with them.
@@ -91,13 +99,21 @@ describe('on the wire', () => {
       expect(headers.get('content-type')).toMatch(/^(text\/(html|css|javascript)|image\/svg\+xml); charset=utf-8$/)
       expect(headers.get('etag')).toMatch(/^"[\w-]{43}"$/)
       expect(headers.get('content-security-policy')).toBe(
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; " +
+        "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; " +
           "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html",
       )
       expect(headers.get('x-content-type-options')).toBe('nosniff')
       expect(headers.get('referrer-policy')).toBe('no-referrer')
       expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
       expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
+    }
+  })
+
+  test('a font has its bytes and its media type', async () => {
+    for (const [name, font] of fonts) {
+      const response = await fetch(`${origin}/admin/assets/${name}`)
+      expect(response.headers.get('content-type')).toBe('font/woff2')
+      expect(new Uint8Array(await response.arrayBuffer())).toEqual(font)
     }
   })
 

@@ -55,6 +55,7 @@ export const policyFields = {
     flag: { option: '--issuer <issuer>', says: 'issuer of the tokens, by name or id' },
   },
   issuer_id: { column: 'issuerId', shown: 'string' },
+  issuer_name: { shown: 'string' },
   issuer_url: { shown: 'string', line: 'issuer' },
   issuer_deleted: { shown: 'boolean' },
   key: {

@@ -36,6 +36,7 @@ export function show(context: Needs<'registry' | 'now'>, row: PolicyRow): typeof
   const issuer = registry.issuers.get(row.issuerId)
   const key = registry.keys.get(row.keyId)
   const derived = {
+    issuer_name: issuer?.name ?? '',
     issuer_url: issuer?.issuerUrl ?? '',
     issuer_deleted: issuer?.deletedAt !== null,
     ...stateOf(context, row),

@@ -85,7 +85,8 @@ async function handle(
     return reading && runByName(reading, { ...params, ...within }, actor)
   })
   const body = data === undefined ? response : { data: response }
-  return jsonInSlices(isDraft ? 200 : status, body, { 'cache-control': 'no-store', ...entityTag(response) })
+  const headers = { 'cache-control': 'no-store', ...entityTag(response) }
+  return jsonInSlices(isDraft ? 200 : status, body, headers, request)
 }
 
 const clientLeft = new Fault('unavailable', 'The client closed the connection')

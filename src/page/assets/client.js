@@ -18,6 +18,9 @@ for (const name of ['pointerdown', 'keydown'])
     true,
   )
 
+/** For another person who signs in. */
+export const forgetLists = () => known.clear()
+
 /** Names what to do when the session has ended. @param {() => void} act */
 export function whenSignedOut(act) {
   onSignedOut = act
@@ -43,6 +46,20 @@ function queryText(query) {
   return kept.length === 0 ? '' : `?${new URLSearchParams(kept.map(([name, value]) => [name, String(value)]))}`
 }
 
+/** Lists as they were read last, by path: a poll that finds nothing new is a 304. @type {Map<string, { etag: string, text: string }>} */
+const known = new Map()
+const knownMax = 30
+
+/** @param {string} path @param {Response} response @param {string} text the body, or that of the response that is known */
+function keepList(path, response, text) {
+  const etag = response.headers.get('etag')
+  known.delete(path)
+  if (etag === null || !response.ok || !text.startsWith('{"data":[')) return
+  known.set(path, { etag, text })
+  const [oldest = ''] = known.keys()
+  if (known.size > knownMax) known.delete(oldest)
+}
+
 /**
  * @param {string} method @param {string} path below `/v1`, each segment encoded (`segment`)
  * @param {unknown} [body]
@@ -55,13 +72,16 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   const headers = { accept: 'application/json' }
   if (body !== undefined) headers['content-type'] = 'application/json'
   if (etag !== undefined) headers['if-match'] = etag
+  const before = method === 'GET' ? known.get(path) : undefined
+  if (before !== undefined) headers['if-none-match'] = before.etag
   if (Date.now() - touchedAt > idleMilliseconds) headers['x-latchkey-background'] = '1'
   const init = { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) }
   const response = await fetch(base + path, init).catch((error) => {
     if (signal?.aborted) throw error
     throw createProblem('The server did not respond; check that it runs and that this machine can reach it', 0)
   })
-  const text = await response.text()
+  const text = response.status === 304 ? (before?.text ?? '') : await response.text()
+  if (method === 'GET' && response.status !== 304) keepList(path, response, text)
   const requestId = response.headers.get('x-request-id')
   let json = null
   try {
@@ -69,7 +89,8 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   } catch {
     throw createProblem('The response is not JSON; a proxy may have changed it', response.status, requestId)
   }
-  if (response.ok) return json === null ? null : { ...json, etag: response.headers.get('etag') ?? undefined }
+  if (response.ok || response.status === 304)
+    return json === null ? null : { ...json, etag: response.headers.get('etag') ?? undefined }
   if (response.status === 401 && !staysSignedIn) onSignedOut()
   throw createProblem(
     json?.error?.message ?? `The server responded with status ${response.status}`,

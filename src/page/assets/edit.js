@@ -69,6 +69,11 @@ function isUnsaved({ draft, opened }) {
   return !isSame(draft.values, opened)
 }
 
+/** What the buttons of a form say beside them. @template {Values} V @param {Edit<V>} edit */
+export function unsavedMark(edit) {
+  return isUnsaved(edit) ? html`<span class="muted push">Unsaved changes</span>` : nothing
+}
+
 /** @template {Values} V @param {Edit<V>} edit */
 function keep(edit) {
   const { name, draft, opened, etag, conflict } = edit

@@ -5,7 +5,7 @@ import { get, segment } from './client.js'
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { readHelp, whatToDo } from './manual.js'
-import { ago, at, badge, callout, copyable, empty, facts, loading, mono, stored } from './parts.js'
+import { ago, at, badge, brief, callout, copyable, empty, facts, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
 import { createListing } from './table.js'
@@ -29,14 +29,14 @@ export const exchangeColumns = [
   {
     title: 'Subject',
     cell: ({ subject, issuer_url }) =>
-      html`${mono(subject, 120)}${issuer_url === null ? nothing : html`<div class="muted small">${stored(issuer_url.replace(/^https:\/\//, ''), 80)}</div>`}`,
+      html`${brief(subject, 'subject', 48)}${issuer_url === null ? nothing : html` <span class="muted small">${stored(issuer_url.replace(/^https:\/\//, ''), 40)}</span>`}`,
   },
   {
     title: 'Why, and what to do',
     cell: ({ reason, detail }) =>
       reason === null
         ? html`<span class="muted">–</span>`
-        : html`<span class="mono">${reason}</span>${detail === null ? nothing : html` <span class="muted">(${stored(detail, 160)})</span>`}<div class="small">${whatToDo(reason)}</div>`,
+        : html`<span title=${detail ?? nothing}><span class="mono">${reason}</span> <span class="muted">${detail === null ? whatToDo(reason) : stored(detail, 160)}</span></span>`,
   },
 ]
 

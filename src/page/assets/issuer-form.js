@@ -4,7 +4,7 @@
 /** @import { IssuerValues } from './issuer-fields.js' */
 import { asProblem, segment, send } from './client.js'
 import { control } from './control.js'
-import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { heldIn, numbersIn, sentFrom } from './fields.js'
 import { forgetFindings } from './findings.js'
 import { choice, debounce, form } from './form.js'
@@ -125,6 +125,7 @@ export function issuerForm(page, id) {
             busy,
             disabled: draft.values.name === '' || draft.values.issuer_url === '' || conflict !== undefined,
             cancel: href(id === undefined ? ['issuers'] : ['issuers', id]),
+            extra: unsavedMark(edited),
           },
           fields(edited),
         )}

@@ -7,7 +7,7 @@ import { issuerFieldList } from './issuer-fields.js'
 import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } from './issuer-form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { ago, at, badge, copyable, count, empty, facts, heading, loading, mono, stored } from './parts.js'
+import { ago, at, badge, brief, copyable, count, empty, facts, heading, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
 import { createListing } from './table.js'
@@ -66,14 +66,20 @@ function list(page) {
           title: 'Issuer',
           isHeader: true,
           cell: ({ id, name }) => html`<a href=${href(['issuers', id])}>${stored(name, 120)}</a>`,
+          value: ({ name }) => name,
         },
-        { title: 'URL', cell: ({ issuer_url }) => mono(issuer_url, 120) },
-        { title: 'Keys from', cell: ({ key_source }) => sources[key_source] },
+        {
+          title: 'URL',
+          cell: ({ issuer_url }) => brief(issuer_url, 'URL', 48),
+          value: ({ issuer_url }) => issuer_url,
+        },
+        { title: 'Keys from', cell: ({ key_source }) => sources[key_source], value: ({ key_source }) => key_source },
         { title: 'Keys', cell: keysOf },
-        { title: 'CA expires', cell: ({ ca_expires_at }) => expiry(ca_expires_at) },
-        { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at) },
+        { title: 'CA expires', cell: ({ ca_expires_at }) => expiry(ca_expires_at), value: (row) => row.ca_expires_at },
+        { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at), value: (row) => row.last_used_at },
         {
           title: 'Last refused',
+          value: ({ last_refused_at }) => last_refused_at,
           cell: ({ last_refused_at, last_refused_reason }) =>
             html`${ago(last_refused_at)} <span class="muted mono">${last_refused_reason}</span>`,
         },

@@ -5,7 +5,7 @@
 import { segment } from './client.js'
 import { control } from './control.js'
 import { openDialog } from './dialog.js'
-import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { heldIn, numbersIn, sentFrom } from './fields.js'
 import { form } from './form.js'
 import { keyFieldList, keyFields } from './key-fields.js'
@@ -66,6 +66,7 @@ export function keyForm(page, hash) {
       busy,
       disabled: draft.values.name.trim() === '' || conflict !== undefined,
       cancel: href(hash === undefined ? ['keys'] : ['keys', hash]),
+      extra: unsavedMark(edited),
     }
     return html`<section class="card narrow">${trouble(
       edited,

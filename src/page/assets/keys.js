@@ -98,13 +98,18 @@ function list(page) {
           title: 'Key',
           isHeader: true,
           cell: ({ hash, name, label }) =>
-            html`<a href=${href(['keys', hash])}>${stored(name, 120)}</a><div class="muted small mono">${label}</div>`,
+            html`<a href=${href(['keys', hash])}>${stored(name, 120)}</a> <span class="muted small mono">${label}</span>`,
+          value: ({ name }) => name,
         },
-        { title: 'State', cell: stateBadge },
-        { title: 'Budget', cell: budget },
+        { title: 'State', cell: stateBadge, value: ({ state }) => state },
+        { title: 'Budget', cell: budget, value: ({ usage }) => usage },
         { title: 'Rates', cell: rates },
-        { title: 'Owner', cell: ({ owner }) => stored(owner, 80) },
-        { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at) },
+        { title: 'User', cell: ({ owner }) => stored(owner, 80), value: ({ owner }) => owner },
+        {
+          title: 'Last used',
+          cell: ({ last_used_at }) => ago(last_used_at),
+          value: ({ last_used_at }) => last_used_at,
+        },
       ],
     })
 }

@@ -1,12 +1,13 @@
 // Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
 /** @import { OwnedPage, Session, View } from '../types.ts' */
-import { asProblem, send, whenSignedOut } from './client.js'
+import { asProblem, forgetLists, send, whenSignedOut } from './client.js'
 import { askToLeave, closeDialogs, confirm, isHeld } from './dialog.js'
 import { forgetDrafts } from './drafts.js'
 import { renderFrame } from './frame.js'
 import { html, nothing, render } from './lit-html.js'
 import { clearNotices, notify, prepareNotices } from './notice.js'
 import { createPage } from './page.js'
+import { listenForKeys } from './palette.js'
 import { empty, loading, problem } from './parts.js'
 import { go, markPlace, readPlace, returnToPlace } from './router.js'
 import { readSession, showSignIn, signInOver, takeLink } from './sign-in.js'
@@ -90,6 +91,7 @@ async function signOut() {
     return
   clearNotices()
   forgetDrafts()
+  forgetLists()
   await send('DELETE', '/admin/session', undefined, { staysSignedIn: true }).catch((error) =>
     notify('bad', problem(error)),
   )
@@ -177,6 +179,7 @@ async function arrive() {
 }
 
 prepareNotices()
+listenForKeys(() => session)
 addEventListener('beforeunload', (event) => {
   if (hasWork()) event.preventDefault()
 })

@@ -1,10 +1,23 @@
 // Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Three requests for data.
-/** @import { ExchangeCounts, DoctorFinding, UsageReport } from '../../admin/transport/response-types.ts' */
+/** @import { ExchangeCounts, DoctorFinding, UsageReport, UsageRow } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
-import { badge, callout, count, heading, loading, money, select, spendText, stored } from './parts.js'
+import {
+  ago,
+  badge,
+  callout,
+  count,
+  heading,
+  isUnknown,
+  loading,
+  money,
+  select,
+  spendText,
+  stored,
+  visible,
+} from './parts.js'
 import { planNotice } from './plan.js'
 import { href } from './router.js'
 import { table } from './table.js'
@@ -30,53 +43,141 @@ export function daysBetween({ since, until }) {
   )
 }
 
+/** What the numbers count: by hours, or days of which the last ones are shown. */
+const periods = {
+  hour: { title: 'Last 24 hours', span: '24 hours', per: 'hour', days: 1 },
+  week: { title: 'Last 7 days', span: '7 days', per: 'day', days: 7 },
+  day: { title: 'Last 30 days', span: '30 days', per: 'day', days: 30 },
+}
+/** @typedef {typeof periods[keyof typeof periods]} Period */
+
+/** @param {Page} page @returns {Period} */
+const periodOf = ({ query }) => periods[/** @type {keyof typeof periods} */ (query.per ?? 'hour')] ?? periods.hour
+
+/** The period and the one before it, in whole days. @param {Period} period */
+function twice({ days }) {
+  const shown = Math.max(2 * days, 7)
+  const day = (/** @type {number} */ ago) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)
+  return { since: day(shown - 1), until: day(0) }
+}
+
 /** @type {View} */
 export const view = (page) => {
-  /** @type {{ findings?: DoctorFinding[], counts?: ExchangeCounts, usage?: UsageReport }} */
+  /** @type {{ findings?: DoctorFinding[], examinedAt?: string, counts?: ExchangeCounts, usage?: UsageReport }} */
   const shown = {}
   // Each part appears when it arrives, and rests as long as it is good for.
   page.poll(async () => {
-    shown.counts = await get('/workload-identity/audit/counts', { per: page.query.per })
+    const { per } = periodOf(page)
+    shown.counts = await get('/workload-identity/audit/counts', { per: per === 'hour' ? undefined : per })
   }, 30)
   page.poll(async () => {
-    shown.usage = await get('/usage', { by: 'day' })
+    shown.usage = await get('/usage', { by: 'day', ...twice(periodOf(page)) })
   }, 60)
   page.poll(async () => {
-    shown.findings = (await get('/workload-identity/findings', { installation: true })).data.findings
+    const { data } = await get('/workload-identity/findings', { installation: true })
+    ;[shown.findings, shown.examinedAt] = [data.findings, data.examined_at]
   }, 120)
   const choose = (/** @type {string} */ per) => {
     page.setQuery({ per: per === 'hour' ? '' : per })
     void page.refresh()
   }
   return () => {
-    const { findings, counts, usage } = shown
-    const span = counts?.per === 'day' ? '30 days' : '24 hours'
-    const sum = (/** @type {'issued' | 'refused'} */ name) =>
-      counts && count(counts.data.reduce((all, each) => all + each[name], 0))
+    const { findings, counts, usage, examinedAt } = shown
+    const period = periodOf(page)
     const isUnused = counts?.data.every(({ issued }) => issued === 0)
     return html`${planNotice(page)}
-      ${isUnused ? callout('info', html`No token was issued in the last ${span}. <a href="#/start">Get started</a> shows the three steps to one.`) : nothing}
-      <dl class="tiles">
-        ${tile('Tokens issued', sum('issued'), span)} ${tile('Exchanges refused', sum('refused'), span)}
-        ${tile('Inference requests', usage && count(usage.total.requests), '30 days')} ${tile('Spend', usage && spendText(usage.total), '30 days')}
-      </dl>
+      ${isUnused ? callout('info', html`No token was issued in the last ${period.span}. <a href="#/start">Get started</a> shows the three steps to one.`) : nothing}
+      ${findings === undefined ? nothing : strip(findings, examinedAt)}
+      <div class="tools"><div class="push">${timeSelect(page, choose)}</div></div>
+      ${tiles(period, counts, usage)}
       <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(findings)}</section>
-      <section class="card">
-        ${heading(`Exchanges in the last ${span}`, timeSelect(page, choose))} ${counts === undefined ? loading() : exchanges(counts)}
-      </section>
+      <section class="card">${counts === undefined ? loading() : exchanges(cut(counts, period))}</section>
       <div class="columns even">
-        <section class="card">${usage === undefined ? loading() : ofDays('Requests per day', usage, 'requests', count)}</section>
-        <section class="card">${usage === undefined ? loading() : ofDays('Spend per day', usage, 'cost', money)}</section>
+        <section class="card">${usage === undefined ? loading() : ofDays('Requests per day', usage, period, 'requests', count)}</section>
+        <section class="card">${usage === undefined ? loading() : ofDays('Spend per day', usage, period, 'cost', money)}</section>
       </div>`
   }
 }
 
+/** What the strip of health shows: the areas of findings, and where the page has more. @type {readonly { title: string, areas: readonly string[], place: string }[]} */
+const parts = [
+  { title: 'Issuers', areas: ['issuers'], place: 'issuers' },
+  { title: 'Policies', areas: ['policies', 'organizations'], place: 'policies' },
+  { title: 'Budgets', areas: ['budgets'], place: 'keys' },
+  { title: 'Inference servers', areas: ['upstreams'], place: 'upstreams' },
+  { title: 'Database and disk', areas: ['server', 'database', 'disk', 'archive'], place: 'system' },
+  { title: 'Backup', areas: ['backup'], place: 'system' },
+  { title: 'Nodes', areas: ['nodes'], place: 'system' },
+  { title: 'Certificate and keys', areas: ['tls', 'master_key'], place: 'system' },
+  { title: 'Audit log', areas: ['audit_log'], place: 'system' },
+]
+
+/** The health of each part at a glance. @param {DoctorFinding[]} findings @param {string | undefined} examinedAt */
+function strip(findings, examinedAt) {
+  return html`<nav class="strip" aria-label="Health">
+    ${parts.map(({ title, areas, place }) => {
+      const found = findings.filter(({ area }) => areas.includes(area))
+      const [worst] = /** @type {const} */ (['error', 'warning', 'note']).filter((level) =>
+        found.some((each) => each.level === level),
+      )
+      const words = worst === undefined ? 'fine' : worst
+      const tone = worst === undefined ? 'ok' : tones[worst]
+      return html`<a href=${href([place])} title=${found.map(({ message }) => visible(message)).join('\n') || nothing}>${badge(tone, words)}<span>${title}</span></a>`
+    })}
+    <span class="muted small push">examined ${ago(examinedAt)}</span>
+  </nav>`
+}
+
+/** The last hours or days of the counts. @param {ExchangeCounts} counts @param {Period} period */
+const cut = (counts, { per, days }) => ({ ...counts, data: counts.data.slice(per === 'hour' ? -24 : -days) })
+
+/** @param {Period} period @param {ExchangeCounts | undefined} counts @param {UsageReport | undefined} usage */
+function tiles(period, counts, usage) {
+  const { per, days, span } = period
+  const parts = per === 'hour' ? 24 : days
+  const exchanged = (/** @type {'issued' | 'refused'} */ name) => {
+    const values = counts?.data.map((row) => row[name]) ?? []
+    return {
+      now: sum(values.slice(-parts)),
+      before: values.length >= 2 * parts ? sum(values.slice(-2 * parts, -parts)) : undefined,
+    }
+  }
+  const rows = usage?.data ?? []
+  const first = usage && daysBetween(usage).at(-days)
+  const [now, before] = [
+    rows.filter(({ day = '' }) => day >= (first ?? '')),
+    rows.filter(({ day = '' }) => day < (first ?? '')),
+  ]
+  const spent = { cost: sum(now.map(({ cost }) => cost)), total_tokens: sum(now.map((row) => row.total_tokens)) }
+  const requests = { now: sum(now.map((row) => row.requests)), before: sum(before.map((row) => row.requests)) }
+  const usageSpan = days === 1 ? 'today (UTC)' : `in the last ${span}`
+  const { issued, refused } = { issued: exchanged('issued'), refused: exchanged('refused') }
+  return html`<div class="tiles">
+    ${tile('Tokens issued', counts && count(issued.now), `in the last ${span}`, href(['exchanges'], { outcome: 'issued' }), issued)}
+    ${tile('Exchanges refused', counts && count(refused.now), `in the last ${span}`, href(['exchanges'], { outcome: 'refused' }), refused)}
+    ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['usage'], { show: 'requests' }), requests)}
+    ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost' }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
+  </div>`
+}
+
+/** @param {readonly number[]} values */
+const sum = (values) => values.reduce((all, value) => all + value, 0)
+
+/** A number that leads to what it counts. @param {string} name @param {string | undefined} value @param {string} span @param {string} to @param {{ now: number, before?: number | undefined }} trend */
+function tile(name, value, span, to, trend) {
+  return html`<a href=${to}><span class="muted">${name}</span><strong>${value ?? '…'}</strong><span class="muted small">${span}${trendText(trend)}</span></a>`
+}
+
+/** Compared with the time before it. @param {{ now: number, before?: number | undefined }} trend */
+function trendText({ now, before }) {
+  if (!before) return ''
+  const percent = Math.round((now / before - 1) * 100)
+  return percent === 0 ? ', as before' : `, ${percent > 0 ? '+' : '−'}${count(Math.abs(percent))} %`
+}
+
 /** @param {Page} page @param {(per: string) => void} choose */
 function timeSelect(page, choose) {
-  const options = /** @type {[string, string][]} */ ([
-    ['hour', 'Last 24 hours'],
-    ['day', 'Last 30 days'],
-  ])
+  const options = Object.entries(periods).map(([name, { title }]) => /** @type {const} */ ([name, title]))
   return select('Time', page.query.per ?? 'hour', options, choose)
 }
 
@@ -91,11 +192,6 @@ function exchanges(counts) {
     ],
   })}
   ${counts.counted_since > counts.since ? callout('info', 'Older exchanges of this time are too many to count.') : nothing} ${reasons(counts)}`
-}
-
-/** @param {string} name @param {string | undefined} value @param {string} span */
-function tile(name, value, span) {
-  return html`<div><dt>${name}</dt><dd>${value ?? '…'}</dd><dd class="muted small">in the last ${span}</dd></div>`
 }
 
 /** Where the page has what a finding is about. @param {DoctorFinding} finding */
@@ -139,15 +235,19 @@ function reasons(counts) {
   })
 }
 
-/** @param {string} label @param {UsageReport} usage @param {'requests' | 'cost'} name @param {(value: number) => string} format */
-function ofDays(label, usage, name, format) {
-  const days = daysBetween(usage)
-  const known = new Map(usage.data.map((row) => [row.day, row[name]]))
+/** @param {string} label @param {UsageReport} usage @param {Period} period @param {'requests' | 'cost'} name @param {(value: number) => string} format */
+function ofDays(label, usage, period, name, format) {
+  const days = daysBetween(usage).slice(-Math.max(period.days, 7))
+  const known = new Map(usage.data.map((row) => [row.day, row]))
   return barChart({
     label,
     labels: days.map(dayLabel),
-    series: [{ name: label.split(' ')[0] ?? '', values: days.map((day) => known.get(day) ?? 0) }],
+    series: [{ name: label.split(' ')[0] ?? '', values: days.map((day) => measureOf(known.get(day), name)) }],
     format,
-    width: 400,
   })
+}
+
+/** A number of a row; null for a cost that nobody knows. @param {Pick<UsageRow, 'cost' | 'requests' | 'total_tokens'> | undefined} sums @param {'requests' | 'cost' | 'total_tokens'} name */
+export function measureOf(sums, name) {
+  return name === 'cost' && sums !== undefined && isUnknown(sums) ? null : (sums?.[name] ?? 0)
 }

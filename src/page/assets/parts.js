@@ -20,6 +20,18 @@ export function stored(value, charactersMax = 300) {
   return html`<bdi class="stored">${visible(text.slice(0, charactersMax))}${text.length > charactersMax ? '…' : ''}</bdi>`
 }
 
+/**
+ * An id, subject or URL in one line: its middle is left out where it is long, since both ends tell such texts apart. The whole text is in
+ * the title, and is what is copied. @param {string | null | undefined} text @param {string} label what is copied
+ */
+export function brief(text, label, charactersMax = 36) {
+  if (!text) return html`<span class="muted">–</span>`
+  if (text.length <= charactersMax) return mono(text)
+  const [start, end] = [Math.ceil(charactersMax * 0.55), Math.floor(charactersMax * 0.45) - 1]
+  const shown = `${visible(text.slice(0, start))}…${visible(text.slice(-end))}`
+  return html`<span class="copyable"><bdi class="mono stored" title=${visible(text)}>${shown}</bdi>${copyButton(text, label)}</span>`
+}
+
 /** The same in the font of code. @param {unknown} value */
 export function mono(value, charactersMax = 300) {
   return html`<span class="mono">${stored(value, charactersMax)}</span>`
@@ -75,15 +87,18 @@ export function money(value) {
 /** @typedef {{ cost: number, total_tokens: number }} Spent */
 
 /** Tokens that cost nothing have no known cost, which is not the same as none. @param {Spent} sums */
-export function spendText({ cost, total_tokens: tokens }) {
-  return cost === 0 && tokens > 0 ? 'cost unknown' : money(cost)
+export const isUnknown = ({ cost, total_tokens: tokens }) => cost === 0 && tokens > 0
+
+/** @param {Spent} sums */
+export function spendText(sums) {
+  return isUnknown(sums) ? 'cost unknown' : money(sums.cost)
 }
 
 /** The same for a cell. @param {Spent} sums */
 export function spend(sums) {
   const text = spendText(sums)
   const why = 'No inference server reported a cost, and no price is set for the model'
-  return sums.cost === 0 && sums.total_tokens > 0 ? html`<span class="muted" title=${why}>unknown</span>` : text
+  return isUnknown(sums) ? html`<span class="muted" title=${why}>unknown</span>` : text
 }
 
 /** @param {string} text @param {string} [label] what is copied, for screen readers */

@@ -59,7 +59,7 @@ function enabledSwitch(page, { id, name, enabled }) {
 /** @param {Pick<Policy, 'exchanges_24h'>} policy */
 function dayCounts({ exchanges_24h: counts }) {
   if (counts === undefined) return '–'
-  return html`<span class="line">${count(counts.issued)} issued</span><br /><span class=${counts.refused > 0 ? 'line refused' : 'line muted'}>${count(counts.refused)} refused</span>`
+  return html`<span class="line">${count(counts.issued)} issued, <span class=${counts.refused > 0 ? 'refused' : 'muted'}>${count(counts.refused)} refused</span></span>`
 }
 
 /** @param {Policy} policy */
@@ -132,16 +132,18 @@ function list(page) {
           title: 'Policy',
           isHeader: true,
           cell: (policy) => html`<a href=${href(['policies', policy.id])}>${stored(policy.name, 120)}</a>`,
+          value: ({ name }) => name,
         },
         {
-          title: 'Issuer and key',
-          cell: ({ issuer_url, key_name }) =>
-            html`${stored(issuer_url.replace(/^https:\/\//, ''), 80)}<div class="muted small">acts as ${stored(key_name, 80)}</div>`,
+          title: 'Issuer',
+          cell: ({ issuer_name, issuer_url }) => html`<span title=${issuer_url}>${stored(issuer_name, 80)}</span>`,
+          value: ({ issuer_name }) => issuer_name,
         },
-        { title: 'State', cell: stateBadge },
-        { title: 'Last 24 h', cell: dayCounts },
-        { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at) },
-        { title: 'Last refused', cell: lastRefused },
+        { title: 'Acts as key', cell: ({ key_name }) => stored(key_name, 80), value: ({ key_name }) => key_name },
+        { title: 'State', cell: stateBadge, value: ({ state }) => state },
+        { title: 'Last 24 h', cell: dayCounts, value: ({ exchanges_24h: counts }) => counts?.issued },
+        { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at), value: (row) => row.last_used_at },
+        { title: 'Last refused', cell: lastRefused, value: ({ last_refused_at }) => last_refused_at },
         { title: 'Linter', cell: ({ id }) => lintBadge(findings.get(id)) },
         ...(page.may('policies.update')
           ? [{ title: 'Enabled', cell: (/** @type {Policy} */ policy) => enabledSwitch(page, policy) }]

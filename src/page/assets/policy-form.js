@@ -4,7 +4,7 @@
 /** @import { Page } from '../types.ts' */
 /** @import { PolicyField } from './policy-fields.js' */
 import { control } from './control.js'
-import { trouble } from './edit.js'
+import { trouble, unsavedMark } from './edit.js'
 import { findingList } from './findings.js'
 import { choice, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
@@ -49,6 +49,7 @@ export function policyForm(page, id) {
           busy: edited.busy,
           disabled: !isComplete(edited) || isRefused(edited) || edited.conflict !== undefined,
           cancel: href(id === undefined ? ['policies'] : ['policies', id]),
+          extra: unsavedMark(edited),
         },
         html`${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
       )}</section>

@@ -1,7 +1,7 @@
 // The form that makes a preset, or a new version of one.
 /** @import { Page } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
-import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -94,6 +94,7 @@ export function presetForm(page, slug) {
       busy,
       disabled: draft.values.slug.trim() === '' || conflict !== undefined,
       cancel: href(slug === undefined ? ['presets'] : ['presets', slug]),
+      extra: unsavedMark(edited),
     }
     return html`<section class="card">${trouble(edited, onSubmit, open)}${form(
       asked,

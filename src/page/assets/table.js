@@ -26,26 +26,63 @@ export function keyed(rows, key, template) {
   return /** @type {Content} */ (repeat(rows, unique, template))
 }
 
+/** @typedef {{ by: string, isDescending: boolean, choose: (title: string) => void }} Order the title of a column, and what a click on one does */
+
 /**
  * A table that becomes a list of cards where it is narrow.
  * @template Row
- * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], key?: (row: Row) => unknown, empty?: Content }} options
+ * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], key?: (row: Row) => unknown, empty?: Content, order?: Order }} options
  *   `key` is the `id` of a row where it has one, otherwise all that the row says
  */
-export function table({ label, columns, rows, key = identity, empty = nothing }) {
+export function table({ label, columns, rows, key = identity, empty = nothing, order }) {
   if (rows.length === 0) return empty
   return html`<div class="table">
     <table role="table" aria-label=${label}>
       <thead role="rowgroup">
-        <tr role="row">
-          ${columns.map(({ title, align }) => html`<th scope="col" role="columnheader" class=${align ?? ''}>${title === '' ? html`<span class="hidden">Actions</span>` : title}</th>`)}
-        </tr>
+        <tr role="row">${columns.map((column) => titleOf(column, order))}</tr>
       </thead>
-      <tbody role="rowgroup">
+      <tbody role="rowgroup" @click=${openRow}>
         ${keyed(rows, key, (row) => html`<tr role="row">${columns.map((column) => cell(column, row))}</tr>`)}
       </tbody>
     </table>
   </div>`
+}
+
+/** @param {Column<any>} column @param {Order | undefined} order */
+function titleOf({ title, align, value }, order) {
+  const isSorted = order?.by === title
+  const sorted = isSorted ? (order?.isDescending ? 'descending' : 'ascending') : nothing
+  const shown =
+    title === ''
+      ? html`<span class="hidden">Actions</span>`
+      : value === undefined || order === undefined
+        ? title
+        : html`<button type="button" class="quiet" @click=${() => order.choose(title)}>${title}${isSorted ? (order.isDescending ? ' ↓' : ' ↑') : nothing}</button>`
+  return html`<th scope="col" role="columnheader" class=${align ?? ''} aria-sort=${sorted}>${shown}</th>`
+}
+
+/** The whole row is the link that its header has, unless somebody clicks something else in it or marks text. @param {MouseEvent} event */
+function openRow(event) {
+  const target = /** @type {Element} */ (event.target)
+  if (target.closest('a, button, input, label, select, summary') || String(getSelection()) !== '') return
+  const link = /** @type {HTMLAnchorElement | null | undefined} */ (target.closest('tr')?.querySelector('th a'))
+  if (link && !event.defaultPrevented) link.click()
+}
+
+/** @template Row @param {readonly Row[]} rows @param {readonly Column<Row>[]} columns @param {Omit<Order, 'choose'>} order */
+export function sorted(rows, columns, { by, isDescending }) {
+  const value = columns.find(({ title }) => title === by)?.value
+  if (value === undefined) return rows
+  const direction = isDescending ? -1 : 1
+  return rows.toSorted((one, other) => direction * compare(value(one), value(other)))
+}
+
+/** What has no value comes last. @param {string | number | null | undefined} one @param {string | number | null | undefined} other */
+function compare(one, other) {
+  const [isNone, isOtherNone] = [one ?? '', other ?? ''].map((value) => value === '')
+  if (isNone || isOtherNone) return Number(isNone) - Number(isOtherNone)
+  if (typeof one === 'number' && typeof other === 'number') return one - other
+  return String(one).localeCompare(String(other), undefined, { numeric: true, sensitivity: 'base' })
 }
 
 /** @param {any} row */
@@ -62,6 +99,8 @@ function cell({ title, cell: show, align: side, isHeader }, row) {
 
 const searchDelayMilliseconds = 80
 const pagesRefreshed = 4
+/** So many rows are loaded to sort them. */
+const pagesSorted = 10
 
 /**
  * @template Row
@@ -85,7 +124,8 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
   /** Every page that is shown, unless there are too many to ask for again and again. */
   async function reload() {
     const turn = ++asked
-    const query = JSON.stringify(page.query)
+    const { sort: _sort, ...filters } = page.query
+    const query = JSON.stringify(filters)
     if (query !== shownFor) pages = 1
     if (pages > pagesRefreshed) return
     try {
@@ -120,6 +160,15 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
     return page.refresh()
   }
 
+  /** A click on a title sorts by it, the next one the other way round. @param {string} title */
+  function sortBy(title) {
+    const { sort } = page.query
+    page.setQuery({ sort: sort === title ? `-${title}` : title })
+    void page.run(async () => {
+      while (part?.next !== undefined && pages < pagesSorted) await more()
+    })
+  }
+
   const search = createSearch(page, searchLabel, restart)
   page.poll(reload, seconds)
   return {
@@ -127,11 +176,12 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
     rows: () => part?.rows,
     /** @param {{ label: string, columns: readonly Column<Row>[], key?: (row: Row) => unknown, empty: Content, tools?: Content }} shown */
     show({ label, columns, key, empty, tools = nothing }) {
-      const { search: text = '' } = page.query
+      const { search: text = '', sort = '' } = page.query
+      const order = { by: sort.replace(/^-/, ''), isDescending: sort.startsWith('-'), choose: sortBy }
       const field = search()
       return html`${field === nothing && tools === nothing ? nothing : html`<div class="tools" role="search">${field}${tools}</div>`}
-      ${part === undefined ? (page.hasFailed() ? nothing : loading()) : table({ label, columns, rows: part.rows, ...(key && { key }), empty: text === '' ? empty : nothingFound(text) })}
-      ${footer(part, pages <= pagesRefreshed, () => page.run(more))}`
+      ${part === undefined ? (page.hasFailed() ? nothing : loading()) : table({ label, columns, rows: sorted(part.rows, columns, order), order, ...(key && { key }), empty: text === '' ? empty : nothingFound(text) })}
+      ${footer(part, pages <= pagesRefreshed, sort !== '', () => page.run(more))}`
     },
   }
 }
@@ -161,14 +211,14 @@ function createSearch(page, label, restart) {
 
 /**
  * @template Row
- * @param {Part<Row> | undefined} part @param {boolean} isRefreshed @param {() => void} more
+ * @param {Part<Row> | undefined} part @param {boolean} isRefreshed @param {boolean} isSorted @param {() => void} more
  */
-function footer(part, isRefreshed, more) {
+function footer(part, isRefreshed, isSorted, more) {
   if (part === undefined || part.rows.length === 0) return nothing
   const { rows, next, total = rows.length } = part
   const words = total === rows.length ? count(total) : `${count(rows.length)} of ${count(total)}`
   return html`<div class="footer">
-    <span class="muted" role="status">${words} ${total === 1 ? 'row' : 'rows'}${isRefreshed ? '' : '; so many are not refreshed'}</span>
+    <span class="muted" role="status">${words} ${total === 1 ? 'row' : 'rows'}${isRefreshed ? '' : '; so many are not refreshed'}${isSorted && next !== undefined ? '; only these are sorted: search for less to sort all' : ''}</span>
     ${next === undefined ? nothing : html`<button type="button" @click=${more}>Show more</button>`}
   </div>`
 }

@@ -7,7 +7,7 @@ import { downloadCsv } from './csv.js'
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { createNames } from './names.js'
-import { dayLabel, daysBetween } from './overview.js'
+import { dayLabel, daysBetween, measureOf } from './overview.js'
 import { at, button, callout, count, empty, loading, money, spend, spendText, stored } from './parts.js'
 import { href } from './router.js'
 import { table } from './table.js'
@@ -147,7 +147,7 @@ function shown(page, report, more) {
     <section class="card">${barChart({
       label: `${title} per day, ${measure === 'cost' ? spendText(total) : format(total[measure])} in all`,
       labels: days.map(dayLabel),
-      series: seriesOf(data, days, by, measure),
+      series: seriesOf(page, data, days),
       format,
     })}</section>
     ${table({ label: `Usage by ${groupings[by].title}`, columns: columnsOf(by), rows: data, key: groupings[by].name })}
@@ -174,24 +174,44 @@ function columnsOf(by) {
   ]
 }
 
-/** The largest groups, and the others as one. @param {UsageRow[]} rows @param {string[]} days @param {Grouping} by @param {Measure} measure */
-function seriesOf(rows, days, by, measure) {
+/** The largest groups, and the others as one. @param {Page} page @param {UsageRow[]} rows @param {string[]} days */
+function seriesOf(page, rows, days) {
+  const { by, measure } = askedBy(page)
   if (by === 'day') {
-    const known = new Map(rows.map((row) => [row.day, row[measure]]))
-    return [{ name: measures[measure].title, values: days.map((day) => known.get(day) ?? 0) }]
+    const known = new Map(rows.map((row) => [row.day, row]))
+    return [{ name: measures[measure].title, values: days.map((day) => measureOf(known.get(day), measure)) }]
   }
   const valuesOf = (/** @type {UsageRow[]} */ some) => {
-    /** @type {Map<string, number>} */
+    /** @type {Map<string, number | null>} */
     const known = new Map()
-    for (const row of some)
-      for (const each of row.days ?? []) known.set(each.day, (known.get(each.day) ?? 0) + each[measure])
+    for (const each of some.flatMap((row) => row.days ?? []))
+      known.set(each.day, addKnown(known.get(each.day), measureOf(each, measure)))
     return days.map((day) => known.get(day) ?? 0)
   }
   const ordered = rows.toSorted((one, other) => other[measure] - one[measure])
   const own = ordered.length > seriesMax ? seriesMax - 1 : seriesMax
   const rest = ordered.slice(own)
-  const named = ordered
-    .slice(0, own)
-    .map((row) => ({ name: String(groupings[by].name(row)).slice(0, 60), values: valuesOf([row]) }))
-  return rest.length === 0 ? named : [...named, { name: `${count(rest.length)} others`, values: valuesOf(rest) }]
+  const named = ordered.slice(0, own).map((row) => ({
+    name: String(groupings[by].name(row)).slice(0, 60),
+    values: valuesOf([row]),
+    ...onlyOf(page, row),
+  }))
+  const others = { name: `${count(rest.length)} others`, values: valuesOf(rest), tone: /** @type {const} */ ('rest') }
+  return rest.length === 0 ? named : [...named, others]
+}
+
+/** A sum of which a part may be unknown. @param {number | null | undefined} sum @param {number | null} value */
+const addKnown = (sum, value) => (value === null ? (sum ?? null) : (sum ?? 0) + value)
+
+/** A click on the name of a key or a policy shows only its usage. @param {Page} page @param {UsageRow} row */
+function onlyOf(page, { key_id, policy_id }) {
+  const { by } = askedBy(page)
+  const id = by === 'key' ? key_id : by === 'policy' ? policy_id : undefined
+  if (!id) return {}
+  return {
+    choose: () => {
+      page.setQuery({ [by]: id, by: by === 'key' ? 'model' : 'key' })
+      void page.refresh()
+    },
+  }
 }

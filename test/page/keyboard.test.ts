@@ -1,0 +1,117 @@
+// The page by keyboard and with little traffic: the palette, the keys, sorting by a click on a title, rows that are links, charts that say
+// their numbers, and polls that cost nothing while nothing changes.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
+import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
+
+closeBrowserAfterAll()
+
+describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
+  let latchkey: Federation
+  let page: OpenedPage
+  const go = (hash: string) => page.evaluate((to) => location.assign(to), hash)
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+  const dialog = () => page.getByRole('dialog')
+  const press = (keys: string) => page.keyboard.press(keys)
+
+  beforeAll(async () => {
+    latchkey = await startFederation()
+    const boss = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'boss', kind: 'management' })
+    for (const name of ['beta', 'Alpha', 'gamma 10', 'gamma 9']) await latchkey.admin('keys.create', { name })
+    await latchkey.exchange(await latchkey.mint())
+    page = await openAdminPage(latchkey, { key: boss.key })
+    await heading('Overview')
+  })
+  afterAll(() => latchkey.stop())
+
+  test('the palette finds views, actions and objects by name, and a request id opens its exchange', async () => {
+    await press('Control+k')
+    await page.keyboard.type('presets')
+    await press('Enter')
+    await heading('Presets')
+    await press('Control+k')
+    await page.keyboard.type('gamma')
+    await page.getByRole('option', { name: 'gamma 10' }).waitFor()
+    await press('ArrowDown')
+    expect(await page.getByRole('option', { selected: true }).textContent()).toContain('gamma')
+    await press('Enter')
+    await page.getByRole('heading', { level: 1, name: /^gamma/ }).waitFor()
+    const { data } = await latchkey.admin<{ data: { request_id: string }[] }>('audit.list', {})
+    await press('Control+k')
+    await page.keyboard.type(data[0]?.request_id ?? '')
+    await press('Enter')
+    await heading('Exchange')
+    expect(page.problems).toEqual([])
+  })
+
+  test('the palette closes with Escape and leaves the focus where it was', async () => {
+    await go('#/keys')
+    await heading('Keys and budgets')
+    await page.getByLabel('Kind').focus()
+    await press('Control+k')
+    await dialog().waitFor()
+    await press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Kind')
+  })
+
+  test('outside of fields, g and a letter open a view, n creates, / searches and ? helps', async () => {
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur())
+    await press('g')
+    await press('p')
+    await heading('Policies')
+    await press('/')
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('search')
+    await page.keyboard.type('gp?n')
+    await heading('Policies')
+    expect(await page.getByLabel('Search policies by name').inputValue()).toBe('gp?n')
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur())
+    await press('n')
+    await heading('New policy')
+    await press('Shift+?')
+    await dialog().getByText('views, actions, objects by name').waitFor()
+    await press('Escape')
+  })
+
+  test('a click on a title sorts, numbers within names too, and the next one turns it round', async () => {
+    const names = () => page.locator('tbody th a').allTextContents()
+    await go('#/keys?kind=inference')
+    await page.getByRole('link', { name: 'beta' }).waitFor()
+    await page.getByRole('button', { name: 'Key', exact: true }).click()
+    const sorted = ['Alpha', 'beta', 'gamma 9', 'gamma 10', 'target']
+    await page.getByRole('columnheader', { name: 'Key' }).and(page.locator('[aria-sort="ascending"]')).waitFor()
+    expect(await names()).toEqual(sorted)
+    await page.getByRole('button', { name: 'Key' }).click()
+    await page.locator('[aria-sort="descending"]').waitFor()
+    expect(await names()).toEqual(sorted.toReversed())
+  })
+
+  test('a click anywhere in a row opens what it is about', async () => {
+    await page.getByRole('row').filter({ hasText: 'beta' }).getByRole('cell').last().click()
+    await heading('beta')
+  })
+
+  test('the arrow keys show the numbers of a bar', async () => {
+    await go('#/overview')
+    const chart = page.getByRole('img', { name: /^Issued and refused per hour/ })
+    await chart.focus()
+    await press('ArrowLeft')
+    const card = page.getByRole('status').filter({ hasText: 'Issued' })
+    await card.waitFor()
+    expect(await card.textContent()).toMatch(/Issued\s*1[\s\S]*Total\s*1/)
+    expect(page.problems).toEqual([])
+  })
+
+  test('a poll that finds nothing new is a 304 without a body', async () => {
+    await go('#/exchanges')
+    await page.getByRole('cell', { name: 'issued' }).first().waitFor()
+    const again = page.waitForResponse((response) => response.url().includes('/audit?') && response.status() === 304)
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await again
+    await latchkey.exchange(await latchkey.mint())
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2)
+    expect(page.problems).toEqual([])
+  })
+})
