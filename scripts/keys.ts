@@ -16,14 +16,14 @@ import {
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { pagedList } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { unusedOption } from './shared/option-values.ts'
+import { durationSeconds, unusedOption } from './shared/option-values.ts'
 import { dollars, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
 
 type Key = OperationResponse<'keys.list'>['data'][number]
 
-const show = (row: Key & { key?: string }) => {
+const show = (row: Key & { key?: string; previous_last_used_at?: string | null }) => {
   const { limit, limit_reset, limit_remaining, key } = row
   const fields = record({
     ...fieldLines(keyFields, row, {
@@ -33,6 +33,9 @@ const show = (row: Key & { key?: string }) => {
     }),
     ...managedBy(row),
     ...lastUse(row),
+    ...(row.previous_last_used_at === undefined
+      ? {}
+      : { 'text before last used (UTC)': moment(row.previous_last_used_at) }),
   })
   return key === undefined ? fields : `${fields}\n\nThe key (shown only once):\n  ${key}`
 }
@@ -43,6 +46,7 @@ export function keysCommand(): Command {
     listCommand(),
     updateCommand(),
     commandOnOne('key', 'show', 'Show a key', 'keys.show', show),
+    rotateCommand(),
     onSome('disable', 'Reject keys and all access tokens that act as them, immediately', 'keys.disable', (response) =>
       drawChanged('Disabled', response),
     ),
@@ -128,6 +132,25 @@ function updateCommand(): Command {
       key: words[0],
       organization: options.organization,
     }),
+    show,
+  )
+}
+
+function rotateCommand(): Command {
+  const made = command('rotate <key>', 'Give a key a new text, shown once; the one before works for a while', [
+    'keys rotate my-app',
+    'keys rotate my-app --grace 7d',
+    'keys rotate leaked --grace 0s',
+  ])
+    .option('--grace <duration>', 'how long the text before still works, up to 30d (default: 24h)', durationSeconds)
+    .addHelpText(
+      'after',
+      '\nlatchkey keys show says when the text before was last used, so that you see who still has it.',
+    )
+  return operationCommand(
+    inOrganization(made),
+    'keys.rotate',
+    ({ words, options: { organization, grace } }) => ({ key: words[0], organization, grace_seconds: grace }),
     show,
   )
 }

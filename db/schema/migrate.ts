@@ -37,6 +37,7 @@ import budgetHolds from './migrations/0033_budget_holds.sql' with { type: 'text'
 import callersSeeUpstreams from './migrations/0034_callers_see_upstreams.sql' with { type: 'text' }
 import issuerLogins from './migrations/0035_issuer_logins.sql' with { type: 'text' }
 import exchangeGrant from './migrations/0036_grant.sql' with { type: 'text' }
+import keyRotation from './migrations/0037_key_rotation.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -77,6 +78,7 @@ export const migrations: Migration[] = [
   { version: 34, name: 'callers_see_upstreams', statements: statementsOf(callersSeeUpstreams) },
   { version: 35, name: 'issuer_logins', statements: statementsOf(issuerLogins) },
   { version: 36, name: 'grant', statements: statementsOf(exchangeGrant) },
+  { version: 37, name: 'key_rotation', statements: statementsOf(keyRotation) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -68,6 +68,9 @@ export const apiKeys = sqliteTable('api_keys', {
   fairBy: text('fair_by', { enum: fairBys }).notNull(),
   /** Null for an inference key. */
   role: text('role', { enum: roles }),
+  /** Of the text before a rotation, which works until `previousUntil`; empty without one. */
+  previousHash: text('previous_hash').notNull(),
+  previousUntil: time('previous_until').notNull(),
 })
 
 export const upstreams = sqliteTable('upstreams', {

@@ -13,6 +13,7 @@ import { bundleSignerOperations } from './issuers/bundle-signers.ts'
 import { importOperations } from './issuers/import-bundles.ts'
 import { issuerOperations } from './issuers/issuers.ts'
 import { keyOperations } from './keys/keys.ts'
+import { keyRotationOperations } from './keys/rotate.ts'
 import { masterKeyOperations } from './master-key.ts'
 import type { OperationRun } from './operation/context.ts'
 import type { Operation, RunnerContext } from './operation/operation.ts'
@@ -33,6 +34,7 @@ import { upstreamOperations } from './upstreams/upstreams.ts'
 export const operations = {
   ...organizationOperations,
   ...keyOperations,
+  ...keyRotationOperations,
   ...issuerOperations,
   ...bundleSignerOperations,
   ...importOperations,

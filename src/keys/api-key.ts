@@ -34,6 +34,18 @@ export function labelApiKey(text: string): string {
   return `${text.slice(0, prefix.length + 4)}…${text.slice(-4)}`
 }
 
+const pinnedLabel = 'sha256:'
+
+/** The label of a key of which only the hash is known. */
+export function labelPinned(hash: string): string {
+  return `${pinnedLabel}${hash.slice(0, 8)}…`
+}
+
+/** Whether somebody else made the key, and only its hash was given. */
+export function isPinned({ label }: Pick<ApiKey, 'label'>): boolean {
+  return label.startsWith(pinnedLabel)
+}
+
 export const keyStates = ['enabled', 'disabled', 'expired'] as const
 
 /** The state of a key that is not deleted. */
@@ -51,6 +63,16 @@ export function checkKeyState<SomeKey extends Readonly<ApiKey>>(key: SomeKey | u
   const state = keyStateOf(key, now)
   if (state === 'enabled') return key
   throw invalidCredential(`key_${state}`, { subject: { kind: 'key', id: key.id } })
+}
+
+/**
+ * A key has two texts until the grace of its rotation ends. Returns the hash of the earlier one if `hash` is that.
+ * @throws Fault `unauthorized` when its grace has ended at `now` (milliseconds)
+ */
+export function checkKeyText({ id, previousHash, previousUntil }: Key, hash: string, now: number): string | undefined {
+  if (hash !== previousHash) return undefined
+  if (previousUntil > now) return hash
+  throw invalidCredential('key_rotated', { subject: { kind: 'key', id } })
 }
 
 /** The caller sees only the message, which may depend on the request alone; the reason goes to the log. */

@@ -6,7 +6,7 @@ import { verifyAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { compileAllowLists } from './allow-lists.ts'
-import { checkKeyState, hashApiKey, invalidCredential, isApiKeyText, type Key } from './api-key.ts'
+import { checkKeyState, checkKeyText, hashApiKey, invalidCredential, isApiKeyText, type Key } from './api-key.ts'
 import { type Act, checkRole } from './roles.ts'
 import type { AccessToken, TokenCache } from './token-cache.ts'
 
@@ -33,10 +33,11 @@ export type BearerContext = {
   now: () => number
 }
 
-export type Caller = { keyId: string; sessionId?: string }
+/** `previousHash`: of the text before the rotation of the key, if that was used. */
+export type Caller = { keyId: string; sessionId?: string; previousHash?: string | undefined }
 
 /** Who sends a request. `accessToken` is undefined when an API key was used. */
-export type Principal = { key: Key; accessToken: AccessToken | undefined }
+export type Principal = { key: Key; accessToken: AccessToken | undefined; previousHash?: string | undefined }
 
 /**
  * The caller, with the state of the key as of the last acknowledged change. At once, unless a signature has to be verified or a deleted key to
@@ -58,7 +59,7 @@ export function authenticate(request: Request, context: BearerContext): Principa
     })
   const found = isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
   const note = (principal: Principal) => {
-    context.callers.set(request, { keyId: principal.key.id })
+    context.callers.set(request, { keyId: principal.key.id, previousHash: principal.previousHash })
     return principal
   }
   return found instanceof Promise ? found.then(note) : note(found)
@@ -118,7 +119,9 @@ function fromApiKey(text: string, { registry, now }: BearerContext): Principal |
   const hash = hashApiKey(text)
   const principalOf = (key: Key | undefined): Principal => {
     if (key === undefined) throw invalidCredential('key_unknown')
-    return { key: checkKeyState(key, now()), accessToken: undefined }
+    const at = now()
+    const previousHash = checkKeyText(key, hash, at)
+    return { key: checkKeyState(key, at), accessToken: undefined, previousHash }
   }
   const key = registry.keysByHash.get(hash)
   return key === undefined ? registry.deleted.keyWithHash(hash).then(principalOf) : principalOf(key)

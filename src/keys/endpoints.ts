@@ -22,6 +22,7 @@ import {
   ignoredFields,
   type keyResponse,
   listQuery,
+  rotateBody,
   type ShownKey,
   shownNames,
   updateBody,
@@ -46,6 +47,7 @@ type RunKeyOperation = Run<'keys.show', KeyReference, KeyWithUser> &
     KeyWithUser & { key: string }
   > &
   Run<'keys.update', Fields & KeyReference & { if_match?: string }, KeyWithUser> &
+  Run<'keys.rotate', KeyReference & typeof rotateBody.infer, KeyWithUser & { key: string }> &
   Run<'keys.delete', KeyReference, unknown>
 
 export function createKeyEndpoints(run: RunKeyOperation): Endpoint<CurrentKeyContext>[] {
@@ -55,6 +57,7 @@ export function createKeyEndpoints(run: RunKeyOperation): Endpoint<CurrentKeyCon
     documented({ ...docs.create, handle: create(run) }),
     documented({ ...docs.show, handle: show(run) }),
     documented({ ...docs.update, handle: update(run) }),
+    documented({ ...docs.rotate, handle: rotate(run) }),
     documented({ ...docs.remove, handle: remove(run) }),
   ]
 }
@@ -139,6 +142,18 @@ function update(run: RunKeyOperation): Handle<BearerContext> {
     const change = run('keys.update', input, actorOf(request, context, requestId))
     const data = responseOf(await withCurrent(change, async () => responseOf(await findKey(run, key, hash))))
     return reply(200, { data }, entityTag(data))
+  }
+}
+
+function rotate(run: RunKeyOperation): Handle<BearerContext> {
+  return async (request, context, { params, requestId }) => {
+    const key = await authenticateManagement(request, context, 'keys.rotate')
+    rejectQuery(request)
+    const body = checkFields(await readJson(request, operationBodyBytesMax), rotateBody, [])
+    const { hash } = await findKey(run, key, params.hash)
+    const input = { ...body, organization: key.organizationId, key: hash }
+    const rotated = await run('keys.rotate', input, actorOf(request, context, requestId))
+    return reply(200, { data: responseOf(rotated), key: rotated.key })
   }
 }
 

@@ -34,3 +34,10 @@ export const attributionHeaderShape = type('string')
     minLength: 1,
     maxLength: 64,
   })
+
+/** How long the text before a rotation still works, in seconds. */
+export const graceSecondsDefault = 24 * 60 * 60
+const graceSecondsMax = 30 * 24 * 60 * 60
+export const graceShape = type(`0 <= number.integer <= ${graceSecondsMax}`).configure({
+  says: 'How long the text before still works; 0 ends it at once. Default: a day',
+})

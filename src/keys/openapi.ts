@@ -8,6 +8,7 @@ import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, offsetShape, referenceShape, textShape } from '../values/shapes.ts'
 import { keyStates } from './api-key.ts'
+import { graceShape } from './key-shapes.ts'
 import { accessOf } from './roles.ts'
 import { keyBounds } from './settable-limits.ts'
 
@@ -34,6 +35,8 @@ const shownFields = {
   hash: 'string',
   name: 'string',
   label: 'string',
+  previous_until: 'string | null',
+  'previous_last_used_at?': 'string | null',
   disabled: 'boolean',
   workspace_id: 'string',
   id: 'string',
@@ -116,6 +119,8 @@ export const listQuery = type({
   'limit?': `1 <= number.integer <= ${keyListRowsMax}`,
 })
 
+export const rotateBody = type({ '+': 'reject', 'grace_seconds?': graceShape })
+
 const one = { path: '/keys/{hash}', segments: { hash: type(keyHashText).configure({ says: 'The hash of the key' }) } }
 const rules =
   'The time in expires_at must be in the future. limit_reset needs a limit. A management key cannot have limits, ' +
@@ -173,6 +178,17 @@ export const docs = {
     body: updateBody,
     data: keyResponse,
     says: 'The key',
+  },
+  rotate: {
+    ...one,
+    method: 'POST',
+    path: '/keys/{hash}/rotate',
+    name: 'keysRotate',
+    summary: 'Give a key a new text and hash; the text before works until its grace ends',
+    access: accessOf('keys.rotate'),
+    body: rotateBody,
+    answer: type({ data: keyResponse, key: 'string' }),
+    says: 'The key and its new text, which is shown only in this response',
   },
   remove: {
     method: 'DELETE',

@@ -18,6 +18,7 @@ export const weakestRoles = {
   'keys.update': 'operator',
   'keys.disable': 'operator',
   'keys.enable': 'operator',
+  'keys.rotate': 'operator',
   'keys.delete': 'operator',
   'budgets.list': 'viewer',
   'budgets.show': 'viewer',

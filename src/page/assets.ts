@@ -32,6 +32,7 @@ import issuerFormJs from './assets/issuer-form.js' with { type: 'text' }
 import issuersJs from './assets/issuers.js' with { type: 'text' }
 import keyFieldsJs from './assets/key-fields.js' with { type: 'text' }
 import keyFormJs from './assets/key-form.js' with { type: 'text' }
+import keyRotateJs from './assets/key-rotate.js' with { type: 'text' }
 import keysJs from './assets/keys.js' with { type: 'text' }
 import mainJs from './assets/main.js' with { type: 'text' }
 import manualJs from './assets/manual.js' with { type: 'text' }
@@ -116,6 +117,7 @@ const ours = {
   'changes.js': changesJs,
   'system.js': systemJs,
   'key-form.js': keyFormJs,
+  'key-rotate.js': keyRotateJs,
   'preset.js': presetJs,
   'preset-form.js': presetFormJs,
   'csv.js': csvJs,

@@ -1,6 +1,7 @@
 // Serves the files of the admin page: `/admin/` beside the base path, and `/admin/assets/NAME`. They hold nothing private, so no credential
 // is needed.
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { Fault } from '../fault.ts'
 import { isKnown } from '../http/conditional.ts'
 import type { Handle, ServedRoute } from '../http/endpoint.ts'
@@ -32,15 +33,20 @@ const mediaTypes: Partial<Record<string, string>> = {
   woff2: 'font/woff2',
 }
 
-type Asset = { content: string | Uint8Array<ArrayBuffer>; etag: string; mediaType: string }
+type Content = string | Uint8Array<ArrayBuffer>
+/** `packed`: made when a browser asks for it first, since all at once would take too long. */
+type Asset = { content: Content; packed: Uint8Array<ArrayBuffer> | undefined; etag: string; mediaType: string }
 let loading: Promise<Map<string, Asset>> | undefined
 
 async function loadAssets(): Promise<Map<string, Asset>> {
   const [{ assets }, { fonts }] = await Promise.all([import('./assets.ts'), import('./fonts.ts')])
   return new Map(
     [...assets, ...fonts].map(([name, content]) => {
-      const etag = `"${createHash('sha256').update(content).digest('base64url')}"`
-      return [name, { content, etag, mediaType: mediaTypes[name.split('.').at(-1) ?? ''] ?? 'text/plain' }]
+      const etag = createHash('sha256').update(content).digest('base64url')
+      return [
+        name,
+        { content, packed: undefined, etag, mediaType: mediaTypes[name.split('.').at(-1) ?? ''] ?? 'text/plain' },
+      ]
     }),
   )
 }
@@ -50,9 +56,14 @@ async function respondWith(name: string, request: Request): Promise<Response> {
   loading ??= loadAssets()
   const asset = (await loading).get(name)
   if (asset === undefined) throw new Fault('not_found', 'Resource not found')
-  const headers = { ...protection, etag: asset.etag }
-  if (isKnown(request, asset.etag)) return new Response(null, { status: 304, headers })
-  return new Response(asset.content, { headers: { ...headers, 'content-type': asset.mediaType } })
+  const isPacked = typeof asset.content === 'string' && /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+  const etag = `"${asset.etag}${isPacked ? '-gzip' : ''}"`
+  const headers = { ...protection, vary: 'accept-encoding', etag }
+  if (isKnown(request, etag)) return new Response(null, { status: 304, headers })
+  if (isPacked) asset.packed ??= gzipSync(asset.content)
+  const encoding: Record<string, string> = isPacked ? { 'content-encoding': 'gzip' } : {}
+  const content = isPacked ? (asset.packed ?? asset.content) : asset.content
+  return new Response(content, { headers: { ...headers, ...encoding, 'content-type': asset.mediaType } })
 }
 
 const showPage: Handle<unknown> = (request) => {

@@ -4,7 +4,7 @@ import type { Policy } from '../federation/policy.ts'
 import type { Key } from '../keys/api-key.ts'
 
 /** The columns that begin a packed row. Those before `organizationId` find it. */
-export const keyHeadFields = ['id', 'hash', 'organizationId', 'deletedAt', 'name'] as const
+export const keyHeadFields = ['id', 'hash', 'previousHash', 'organizationId', 'deletedAt', 'name'] as const
 export const policyHeadFields = ['id', 'keyId', 'issuerId', 'organizationId', 'name'] as const
 
 export type KeyHead = { organizationId: string; isDeleted: boolean; name: string }
@@ -12,7 +12,7 @@ export type PolicyHead = { organizationId: string; name: string }
 
 /** A JSON text, quotes included. */
 const name = '("(?:[^"\\\\]|\\\\.)*")'
-const ofKey = new RegExp(`^\\["[^"]*","[^"]*","([^"]*)",(null|-?\\d+),${name}`)
+const ofKey = new RegExp(`^\\["[^"]*","[^"]*","[^"]*","([^"]*)",(null|-?\\d+),${name}`)
 const ofPolicy = new RegExp(`^\\["[^"]*","[^"]*","[^"]*","([^"]*)",${name}`)
 
 /** The head of a key, packed or not. */

@@ -38,7 +38,7 @@ export type DeletedRows = {
 
 const packedKeys = packing(apiKeys, keyHeadFields, ['label'])
 const packedPolicies = packing(policies, policyHeadFields)
-const hashPlace = keyHeadFields.indexOf('hash')
+const hashPlaces = [keyHeadFields.indexOf('hash'), keyHeadFields.indexOf('previousHash')]
 /** Where a packed policy has what it names. */
 const places = { keyId: 1, issuerId: 2 } as const
 export type ReferenceColumn = keyof typeof places
@@ -106,9 +106,14 @@ function putPolicy(trust: TrustRows, policy: Policy): void {
 
 function putKey(trust: TrustRows, row: ApiKey): void {
   const key = compileKey(row)
+  const before = trust.keys.get(key.id)
+  for (const hash of before === undefined ? [] : hashesOf(before)) trust.keyIdsByHash.delete(hash)
   trust.keys.set(key.id, key)
-  trust.keyIdsByHash.set(key.hash, key.id)
+  for (const hash of hashesOf(key)) trust.keyIdsByHash.set(hash, key.id)
 }
+
+/** A key that was rotated is found by the text before, too. */
+const hashesOf = ({ hash, previousHash }: ApiKey) => (previousHash === '' ? [hash] : [hash, previousHash])
 
 async function loadAllKeys({ keys, keyIdsByHash }: TrustRows, orm: Orm): Promise<void> {
   const { id, deletedAt } = apiKeys
@@ -122,7 +127,10 @@ async function loadAllKeys({ keys, keyIdsByHash }: TrustRows, orm: Orm): Promise
   for await (const rows of packedKeys.read(orm, isInUse))
     for (const [id, row] of packedRows(rows)) {
       keys.addPacked(id, row)
-      keyIdsByHash.set(packedValue(row, hashPlace), id)
+      for (const place of hashPlaces) {
+        const hash = packedValue(row, place)
+        if (hash !== '') keyIdsByHash.set(hash, id)
+      }
     }
 }
 
@@ -146,7 +154,7 @@ export function* policiesNaming(
     if (ids.has(policy[field])) yield policy
 }
 
-type DeletedRow = { id: string; hash?: string; deletedAt: number | null }
+type DeletedRow = { id: string; hash?: string; previousHash?: string; deletedAt: number | null }
 
 /** Forgets what is known of those of the rows that are deleted, and the rows themselves if no policy names them. */
 function letGo(trust: TrustRows, field: ReferenceColumn, rows: readonly DeletedRow[]): void {
@@ -159,9 +167,10 @@ function dropUnnamed(trust: TrustRows, field: ReferenceColumn, rows: readonly De
   const deleted = new Map(rows.flatMap((row) => (row.deletedAt === null ? [] : [[row.id, row]])))
   if (deleted.size === 0) return
   for (const policy of policiesNaming(trust, field, new Set(deleted.keys()))) deleted.delete(policy[field])
-  for (const { id, hash } of deleted.values()) {
+  for (const { id, hash, previousHash = '' } of deleted.values()) {
     trust[field === 'keyId' ? 'keys' : 'issuers'].delete(id)
     if (hash !== undefined) trust.keyIdsByHash.delete(hash)
+    trust.keyIdsByHash.delete(previousHash)
   }
 }
 

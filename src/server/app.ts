@@ -119,8 +119,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       })
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
-    const keyId = context.callers.get(request)?.keyId
+    const { keyId, previousHash } = context.callers.get(request) ?? {}
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
+    if (previousHash !== undefined) context.lastUses.noteUse(previousHash, context.now())
     response.headers.set('x-request-id', info.requestId)
     // Anthropic's clients read this name. An upstream's own id stays.
     if (!response.headers.has('request-id')) response.headers.set('request-id', info.requestId)

@@ -61,6 +61,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await press('g')
     await press('p')
     await heading('Policies')
+    await page.getByLabel('Search policies by name').waitFor()
     await press('/')
     expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('search')
     await page.keyboard.type('gp?n')

@@ -85,6 +85,8 @@ export function organizationRows(name: string): OrganizationRows {
     kind: 'inference',
     hash: name.padEnd(64, '0'),
     label: 'sk-lk-v1-…',
+    previousHash: '',
+    previousUntil: 0,
     disabled: false,
     expiresAt: null,
     limitNanodollars: null,

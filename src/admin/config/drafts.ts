@@ -8,6 +8,7 @@ import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
 import { putPrices } from '../../../db/tables/upstreams.ts'
 import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
+import { labelPinned } from '../../keys/api-key.ts'
 import { findOrDraftUser, type UserDraft } from '../../keys/users.ts'
 import { isSame } from '../../values/same-json.ts'
 import { checkIssuerFields, draftIssuer, rejectContradiction } from '../issuers/issuers.ts'
@@ -188,7 +189,7 @@ async function pinnedTo({ context, organizationId, hashes }: DraftState, { name,
   const other = keysByHash.get(hash) ?? (await deleted.keyWithHash(hash))
   if (other !== undefined) throw new Fault('conflict', takenHash(other, organizationId))
   hashes.set(hash, name)
-  return { hash, label: `sha256:${hash.slice(0, 8)}…` }
+  return { hash, label: labelPinned(hash) }
 }
 
 /** Names no key of another organization. */

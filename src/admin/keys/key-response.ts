@@ -19,6 +19,7 @@ export function showApiKey(
   const remaining = remainingOf(key, spent)
   const derived = {
     hash: key.hash,
+    previous_until: key.previousUntil > now() ? new Date(key.previousUntil).toISOString() : null,
     state: keyStateOf(key, now()),
     workspace: workspaceName,
     owner: userName,

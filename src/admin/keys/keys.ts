@@ -20,7 +20,7 @@ import type { Needs } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
 import { containsText, showNext, showPage } from '../operation/list-page.ts'
 import { operation } from '../operation/operation.ts'
-import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound } from '../operation/references.ts'
+import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound, timeOf } from '../operation/references.ts'
 import { type PolicyImpact, readAffected } from '../policies/policy-impact.ts'
 import { checkBounds, createInput, listInput, oneInput, rejectExpired, someInput, updateInput } from './key-input.ts'
 import { showApiKey } from './key-response.ts'
@@ -37,7 +37,7 @@ export const keyOperations = {
   'keys.delete': operation(someInput, deleteKeys, { mutates: true }),
 }
 
-type KeyContext = ChangeContext & Needs<'spending' | 'role'>
+export type KeyContext = ChangeContext & Needs<'spending' | 'role'>
 
 function disableKeys(context: KeyContext, input: typeof someInput.infer) {
   return changeSome(context, input, { disabled: true }, (key) => key)
@@ -105,13 +105,20 @@ async function showSome(context: Needs<'orm' | 'spending' | 'now'>, all: readonl
   return shown
 }
 
+/** When the text before a rotation was last used, while it works. */
+async function previousUse({ registry, lastUses }: Needs<'registry' | 'lastUses'>, { id, previous_until }: KeyShown) {
+  const { previousHash = '' } = registry.keys.get(id) ?? {}
+  if (previous_until === null || previousHash === '') return {}
+  return { previous_last_used_at: timeOf((await lastUses.read([previousHash])).get(previousHash)?.usedAt ?? null) }
+}
+
 async function showUsed(
   context: Needs<'orm' | 'registry' | 'spending' | 'lastUses' | 'now'>,
   input: typeof oneInput.infer,
 ) {
-  const shown = await show(context, pick(context, input).id)
+  const shown = await showKey(context, pick(context, input).id)
   const [used] = await withLastUse(context, [shown])
-  return used ?? shown
+  return { ...shown, ...used, ...(await previousUse(context, shown)) }
 }
 
 async function createKey(context: KeyContext, input: typeof createInput.infer) {
@@ -132,7 +139,7 @@ async function createKey(context: KeyContext, input: typeof createInput.infer) {
     [...drafted.statements, insertApiKey(orm, row)],
     [...drafted.touched, { kind: 'key', id: row.id }],
   )
-  return { ...(await show(context, row.id)), key: text }
+  return { ...(await showKey(context, row.id)), key: text }
 }
 
 async function updateKey(context: KeyContext, input: typeof updateInput.infer) {
@@ -180,7 +187,7 @@ async function changeSome<Shown extends object>(
     ids.map((id) => updateApiKey(orm, id, { ...fields, updatedAt: now() })),
     ids.map((id) => ({ kind: 'key', id })),
   )
-  const shown = await Promise.all(ids.map((id) => show(context, id)))
+  const shown = await Promise.all(ids.map((id) => showKey(context, id)))
   const data = shown.map((row, index) => ({ ...showChanged(row), ...affected?.get(ids[index] ?? '') }))
   const [only] = data
   return key === undefined || only === undefined ? { data } : only
@@ -193,10 +200,10 @@ async function change(
 ) {
   const { id } = pick(context, input)
   await commit(context, [updateApiKey(context.orm, id, { ...fields, updatedAt: context.now() })], [{ kind: 'key', id }])
-  return show(context, id)
+  return showKey(context, id)
 }
 
-async function show(context: Needs<'orm' | 'spending' | 'now'>, id: string) {
+export async function showKey(context: Needs<'orm' | 'spending' | 'now'>, id: string) {
   const row = await readApiKey(context.orm, id)
   if (row === undefined) throw notFound('key', id)
   return showApiKey(row, context)
@@ -214,7 +221,7 @@ export function draftApiKey(
   const columns = {
     ...newColumnsOf<ApiKey>(keyFields, input),
     ...roleOfNew(input),
-    ...{ managedBy: null, createdAt: now, updatedAt: now, deletedAt: null },
+    ...{ managedBy: null, createdAt: now, updatedAt: now, deletedAt: null, previousHash: '', previousUntil: 0 },
   } as NewColumns
   return {
     row: { id: crypto.randomUUID(), ...ids, hash: hashApiKey(text), label: labelApiKey(text), ...columns },

@@ -32,6 +32,8 @@ export const keyFields = {
     flag: { option: '--name <name>', says: 'name of the key' },
   },
   label: { column: 'label', shown: 'string', line: 'label' },
+  /** The text before a rotation: until when it works. */
+  previous_until: { shown: 'string | null', line: 'text before works until (UTC)?' },
   ...keyRoleFields,
   state: { shown: type.enumerated(...keyStates), line: 'state' },
   owner: {

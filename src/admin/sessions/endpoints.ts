@@ -10,7 +10,7 @@ import { errorResponses } from '../../http/operation-doc.ts'
 import { json } from '../../http/reply.ts'
 import { actorOf } from '../../keys/actor.ts'
 import type { Key } from '../../keys/api-key.ts'
-import { hashApiKey, isApiKeyText, keyStateOf } from '../../keys/api-key.ts'
+import { checkKeyText, hashApiKey, isApiKeyText, keyStateOf } from '../../keys/api-key.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
 import { asViewer } from '../../keys/roles.ts'
 import type { Page } from '../../page/page.ts'
@@ -60,7 +60,9 @@ type Grant = { key: Key; readOnly: boolean; openedBy: string | null }
 type SignInContext = SessionContext & { page: Page; clientAddress: string | null }
 
 function fromApiKey(text: string, context: SignInContext): Grant {
-  const found = isApiKeyText(text) ? context.registry.keysByHash.get(hashApiKey(text)) : undefined
+  const hash = hashApiKey(text)
+  const found = isApiKeyText(text) ? context.registry.keysByHash.get(hash) : undefined
+  if (found !== undefined) checkKeyText(found, hash, context.now())
   // The value that a session compares later.
   const key = checkKey(found && context.registry.keys.get(found.id), context)
   const seconds = context.page.signInRate.takeOf(key.id, context.clientAddress, context.now())

@@ -76,10 +76,12 @@ export function niceStep(most) {
   return ([1, 2, 2.5, 5, 10].find((factor) => factor * size * 4 >= most) ?? 10) * size
 }
 
-/** The first label, the last one and those between that have room. @param {readonly string[]} labels */
+/** The first label, the last one and five between, at the same distances. @param {readonly string[]} labels */
 function timesOf(labels) {
-  const every = Math.max(1, Math.ceil((labels.length - 1) / 6))
-  return labels.filter((_, index) => index % every === 0)
+  const gaps = Math.min(6, labels.length - 1)
+  return labels.length < 2
+    ? labels
+    : Array.from({ length: gaps + 1 }, (_, index) => labels[Math.round((index * (labels.length - 1)) / gaps)])
 }
 
 /** @typedef {{ labels: readonly string[], series: readonly Series[], format: (value: number | null) => string }} Drawn */

@@ -87,7 +87,7 @@ function limits(edited) {
 }
 
 /** @param {string} text of a new key */
-async function showSecret(text) {
+export async function showSecret(text) {
   await openDialog(
     'The new key',
     (

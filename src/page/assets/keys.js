@@ -1,9 +1,10 @@
 // Keys and budgets: the list with limits as bars, and one key with who uses it.
 /** @import { Key, Policy } from '../../admin/transport/response-types.ts' */
-/** @import { Page, View } from '../types.ts' */
+/** @import { Content, Page, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
-import { keyForm } from './key-form.js'
+import { keyForm, showSecret } from './key-form.js'
+import { rotateKey } from './key-rotate.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import {
@@ -146,6 +147,13 @@ function one(page, hash) {
     key = (await send('PATCH', self, { disabled: false })).data
     notify('ok', 'The key is enabled')
   }
+  const rotate = async () => {
+    const rotated = key && (await rotateKey(key))
+    if (rotated === undefined) return
+    const place = location.hash
+    await showSecret(rotated.key)
+    if (location.hash === place) go(['keys', rotated.data.hash])
+  }
   const remove = async () => {
     const body = html`${await impact()}<p>A deleted key cannot be restored. Its usage stays in the reports.</p>`
     if (!(await confirm({ title: 'Delete this key?', body, action: 'Delete key', isDanger: true }))) return
@@ -160,6 +168,7 @@ function one(page, hash) {
       page.may('keys.update') && (role !== 'admin' || page.session.role === 'admin')
         ? [
             button(page, disabled ? 'Enable' : 'Disable', disabled ? enable : disable),
+            button(page, 'Rotate', rotate),
             html`<a class="button" href=${href(['keys', hash, 'edit'])}>Edit</a>`,
             button(page, 'Delete', remove, 'danger'),
           ]
@@ -168,6 +177,11 @@ function one(page, hash) {
       ${kind === 'inference' ? usedBy(users, hash, key.id) : nothing}
       <p><a href=${href(['usage'], { by: 'model', key: hash })}>Usage of this key</a>, <a href=${href(['changes'], { target: key.id })}>changes</a></p>`
   }
+}
+
+/** The text before a rotation, while it works. @param {Key} key @returns {[string, Content]} */
+function before({ previous_until: until, previous_last_used_at: used }) {
+  return ['Text before', html`works until ${at(until)}; last used ${ago(used)}`]
 }
 
 /** @param {Key} key */
@@ -184,8 +198,9 @@ function details(key) {
     ['Allowed models', names(key.allowed_models)],
     ['Allowed presets', names(key.allowed_presets)],
     ['Expires', key.expires_at === null ? html`<span class="muted">never</span>` : at(key.expires_at)],
-    ['Owner', stored(key.owner)],
+    ['User', stored(key.owner)],
     ['Label', mono(key.label)],
+    ...(key.previous_until === null ? [] : [before(key)]),
     ['Hash', copyable(key.hash, 'hash')],
     ['Last used', ago(key.last_used_at)],
     ['Created', at(key.created_at)],

@@ -21,7 +21,7 @@ export function stored(value, charactersMax = 300) {
 }
 
 /**
- * An id, subject or URL in one line: its middle is left out where it is long, since both ends tell such texts apart. The whole text is in
+ * An id, subject or URL in one line: its middle is left out where it is long, since such texts differ at their ends. The whole text is in
  * the title, and is what is copied. @param {string | null | undefined} text @param {string} label what is copied
  */
 export function brief(text, label, charactersMax = 36) {

@@ -56,6 +56,13 @@ function enabledSwitch(page, { id, name, enabled }) {
   return switchButton({ label: `Enabled: ${name.slice(0, 80)}`, on: enabled, onClick: () => page.run(act) })
 }
 
+/** A switch that is on says that the policy is enabled; other states and who may not switch see the word. @param {Page} page @param {Policy} policy */
+function stateOf(page, policy) {
+  const badge = stateBadge(policy)
+  if (!page.may('policies.update')) return badge
+  return html`<span class="actions">${enabledSwitch(page, policy)}${policy.state === 'enabled' ? nothing : badge}</span>`
+}
+
 /** @param {Pick<Policy, 'exchanges_24h'>} policy */
 function dayCounts({ exchanges_24h: counts }) {
   if (counts === undefined) return '–'
@@ -140,14 +147,15 @@ function list(page) {
           value: ({ issuer_name }) => issuer_name,
         },
         { title: 'Acts as key', cell: ({ key_name }) => stored(key_name, 80), value: ({ key_name }) => key_name },
-        { title: 'State', cell: stateBadge, value: ({ state }) => state },
+        {
+          title: 'State',
+          cell: (policy) => stateOf(page, policy),
+          value: ({ state }) => state,
+        },
         { title: 'Last 24 h', cell: dayCounts, value: ({ exchanges_24h: counts }) => counts?.issued },
         { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at), value: (row) => row.last_used_at },
         { title: 'Last refused', cell: lastRefused, value: ({ last_refused_at }) => last_refused_at },
         { title: 'Linter', cell: ({ id }) => lintBadge(findings.get(id)) },
-        ...(page.may('policies.update')
-          ? [{ title: 'Enabled', cell: (/** @type {Policy} */ policy) => enabledSwitch(page, policy) }]
-          : []),
       ],
     })}`
   }

@@ -31,12 +31,12 @@ export function keyed(rows, key, template) {
 /**
  * A table that becomes a list of cards where it is narrow.
  * @template Row
- * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], key?: (row: Row) => unknown, empty?: Content, order?: Order }} options
- *   `key` is the `id` of a row where it has one, otherwise all that the row says
+ * @param {{ label: string, columns: readonly Column<Row>[], rows: readonly Row[], key?: (row: Row) => unknown, empty?: Content, order?: Order, isList?: boolean }} options
+ *   `key` is the `id` of a row where it has one, otherwise all that the row says; `isList`: one line for each row
  */
-export function table({ label, columns, rows, key = identity, empty = nothing, order }) {
+export function table({ label, columns, rows, key = identity, empty = nothing, order, isList = false }) {
   if (rows.length === 0) return empty
-  return html`<div class="table">
+  return html`<div class=${isList ? 'table list' : 'table'}>
     <table role="table" aria-label=${label}>
       <thead role="rowgroup">
         <tr role="row">${columns.map((column) => titleOf(column, order))}</tr>
@@ -180,7 +180,7 @@ export function createListing(page, { load, search: searchLabel, seconds }) {
       const order = { by: sort.replace(/^-/, ''), isDescending: sort.startsWith('-'), choose: sortBy }
       const field = search()
       return html`${field === nothing && tools === nothing ? nothing : html`<div class="tools" role="search">${field}${tools}</div>`}
-      ${part === undefined ? (page.hasFailed() ? nothing : loading()) : table({ label, columns, rows: sorted(part.rows, columns, order), order, ...(key && { key }), empty: text === '' ? empty : nothingFound(text) })}
+      ${part === undefined ? (page.hasFailed() ? nothing : loading()) : table({ label, columns, rows: sorted(part.rows, columns, order), order, isList: true, ...(key && { key }), empty: text === '' ? empty : nothingFound(text) })}
       ${footer(part, pages <= pagesRefreshed, sort !== '', () => page.run(more))}`
     },
   }

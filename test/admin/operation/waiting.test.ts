@@ -152,6 +152,7 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['budgets.update', { budget: 'for update', mode: 'warn' }],
   ['budgets.top_up', { budget: 'for update', usd: 1, until: '2099-01-01', because: 'a test' }],
   ['budgets.delete', { budget: 'for delete' }],
+  ['keys.rotate', { key: 'for update' }],
   ['presets.save', { ...save('new'), organization: 'for save' }, ' of a new one, with a user who makes it'],
   ['presets.save', save('for-version'), ' of one that is there'],
   ['presets.import', { ...file('new', 'm'), organization: 'for import' }, ' of a new one, with a user who makes it'],
