@@ -1,15 +1,24 @@
 // `latchkey audit prove`, `checkpoint` and `key`: what the transparent audit log of a database gives to auditors.
 import type { Command } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { trailCommand } from './audit-trail.ts'
 import { verifyCommand } from './audit-verify.ts'
 import { cosignCommand } from './audit-witness.ts'
 import { command } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { wholeNumber } from './shared/option-values.ts'
-import { moment, printable } from './shared/render.ts'
+import { few, moment, printable } from './shared/render.ts'
 
 export function auditLogCommands(): Command[] {
-  return [proveCommand(), verifyCommand(), checkpointCommand(), keyCommand(), cosignCommand()]
+  return [
+    proveCommand(),
+    verifyCommand(),
+    checkpointCommand(),
+    keyCommand(),
+    cosignCommand(),
+    trailCommand(),
+    eraseCommand(),
+  ]
 }
 
 function proveCommand(): Command {
@@ -54,13 +63,14 @@ function keyCommand(): Command {
 }
 
 function drawLog(log: OperationResponse<'audit.log'>): string {
-  const { mode, origin, entries, checkpoint_size, checkpoint_at, folder, failure, keys } = log
+  const { mode, origin, entries, checkpoint_size, checkpoint_at, cosigned, folder, failure, keys } = log
   const signed = checkpoint_size === null ? 'none yet' : `${checkpoint_size} entries, ${moment(checkpoint_at)} UTC`
   return [
     `Log         ${origin ?? 'none yet: a server or `latchkey audit checkpoint` begins it'}`,
     `Covers      ${mode}`,
     `Entries     ${entries}`,
     `Checkpoint  ${signed}`,
+    `Cosigned    ${cosigned === null ? 'never' : `${cosigned.size} entries, ${moment(cosigned.at)} UTC, by ${cosigned.by.map(printable).join(', ')}`}`,
     `Folder      ${folder ?? 'none'}`,
     ...(failure === null ? [] : [`Failure     ${printable(failure)}`]),
     ...keys.map(
@@ -69,3 +79,35 @@ function drawLog(log: OperationResponse<'audit.log'>): string {
     ),
   ].join('\n')
 }
+
+function eraseCommand(): Command {
+  const made = command('erase', 'Erase a subject from exchanges and usage; totals and all other proofs stay', [
+    'audit erase --subject repo:acme/app --issuer github --because "request 4711 of the data protection officer"',
+  ])
+    .requiredOption('--subject <subject>', 'the `sub` of its tokens, exactly')
+    .requiredOption('--issuer <issuer>', 'the issuer, by name or id; a deleted one by id')
+    .requiredOption('--because <reason>', 'why; the audit log keeps it, so it must not name the subject')
+    .option('--organization <organization>', 'organization of the issuer, by name or id')
+    .addHelpText(
+      'after',
+      `
+It cannot be undone. Archives, backups and the logs of the server are not changed. Run it again if it was interrupted.`,
+    )
+  return operationCommand(
+    made,
+    'audit.erase',
+    ({ options: { subject, issuer, because, organization } }) => ({ subject, issuer, because, organization }),
+    drawErased,
+    { moreShown: ['LATCHKEY_MASTER_KEY_FILE', 'LATCHKEY_MASTER_KEY', 'LATCHKEY_AUDIT_LOG', 'LATCHKEY_AUDIT_DIR'] },
+  )
+}
+
+function drawErased({ exchanges, usage, archives }: OperationResponse<'audit.erase'>): string {
+  const files = few(archives.map(printable), archivesShownMax)
+  return [
+    `Erased ${exchanges} exchanges and ${usage} requests`,
+    ...(archives.length === 0 ? [] : [`Archives were not changed, and can have rows of the subject: ${files}`]),
+  ].join('\n')
+}
+
+const archivesShownMax = 10

@@ -3,9 +3,11 @@ import { existsSync, statSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
 import { type CheckedProof, checkRowProof, type ProofProblem } from '../src/audit-log/row-proof.ts'
+import { checkTrailFolder, isTrail } from '../src/audit-log/trail-folder.ts'
 import { type FolderCheck, verifyFolder } from '../src/audit-log/verify-folder.ts'
 import { Fault } from '../src/fault.ts'
 import { parseVerifierKey, type VerifierKey } from '../src/transparency/note.ts'
+import { drawTrail, trailResponse } from './audit-trail.ts'
 import { callOperation } from './shared/call-operation.ts'
 import {
   type Arguments,
@@ -24,7 +26,7 @@ import { moment, printable } from './shared/render.ts'
 export function verifyCommand(): Command {
   const made = command(
     'verify [file-or-folder]',
-    'Verify a proof, a folder with the audit log, or the database itself',
+    'Verify a proof, a folder with a trail or the audit log, or the database itself',
     [
       'audit verify',
       'audit verify exchange.tlog-proof --verifier-key log.vkey',
@@ -34,6 +36,7 @@ export function verifyCommand(): Command {
     .option('--verifier-key <verifier-key...>', 'verifier keys of the log, or files with one each', verifierKeys)
     .option('--witness <verifier-key...>', 'verifier keys of witnesses, or files with one each', verifierKeys)
     .option('--against <file...>', 'checkpoints that were kept elsewhere')
+    .option('--archive <file...>', 'archives of exchanges, to compare with the folder of the log')
     .addHelpText(
       'after',
       `
@@ -88,9 +91,23 @@ async function verifyPath(path: string, given: Arguments, onProgress: OnProgress
     })
   if (!existsSync(path)) throw new Fault('usage', `There is no file or folder ${JSON.stringify(path)}`)
   if (!statSync(path).isDirectory()) return verifyProof(readTextFile(path), keys, witnessKeys)
-  const found = await verifyFolder({ folder: path, keys, witnessKeys, against: checkpointsOf(given) }, onProgress)
+  if (await isTrail(path)) return verifyTrail(path, keys, witnessKeys)
+  const archives = (given.options.archive ?? []) as unknown as string[]
+  const against = checkpointsOf(given)
+  const found = await verifyFolder({ folder: path, keys, witnessKeys, against, archives }, onProgress)
   const isRight = found.problems.length === 0
   return { isRight, response: { ok: isRight, ...found }, drawn: drawFolder(found) }
+}
+
+async function verifyTrail(folder: string, keys: VerifierKey[], witnessKeys: VerifierKey[]): Promise<Verdict> {
+  try {
+    const { head, ...check } = await checkTrailFolder(folder, keys, witnessKeys)
+    const isRight = check.problems.length === 0
+    return { isRight, response: trailResponse(head, check), drawn: drawTrail(head, check) }
+  } catch (error) {
+    const problem = `The trail is damaged: ${(error as Error).message}`
+    return { isRight: false, response: { ok: false, problems: [problem] }, drawn: `✗ ${printable(problem)}` }
+  }
 }
 
 function verifyProof(text: string, keys: VerifierKey[], witnessKeys: VerifierKey[]): Verdict {
@@ -136,11 +153,12 @@ function drawWitnesses(witnesses: { name: string; at: number }[]): string[] {
   )
 }
 
-function drawFolder({ problems, origin, size, checkpoints, kinds, witnesses }: FolderCheck): string {
+function drawFolder({ problems, origin, size, checkpoints, kinds, archived, witnesses }: FolderCheck): string {
   const counts = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`)
   return [
     `${problems.length === 0 ? '✓' : '✗'} ${printable(origin ?? 'no log')}: ${size} entries (${counts.join(', ')})`,
     `  It grew from ${checkpoints} older checkpoints`,
+    ...(archived === 0 ? [] : [`  ${archived} archived exchanges are the ones that were logged`]),
     ...drawWitnesses(witnesses),
     ...problems.map((problem) => `  ✗ ${printable(problem)}`),
   ].join('\n')

@@ -5,6 +5,7 @@ import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { type LogSource, logRecords } from '../schema/log-schema.ts'
 import { adminChanges, exchangeAudit, usage } from '../schema/record-schema.ts'
+import { type ErasedSource, type ErasedSubject, isOfSubject, personalColumns } from '../tables/erasure.ts'
 import { readFitting } from './fitting.ts'
 
 /** A row of a source: its id, its time in milliseconds since 1970 UTC, and its line. */
@@ -55,6 +56,23 @@ function packed(source: RowSource): SQL {
   return sql.raw(`id || ' ' || at || ' ' || json_object(${members})`)
 }
 
+/** The lines that rows have once their subject is erased. */
+function packedWithout(source: ErasedSource, subject: ErasedSubject): SQL {
+  const members = columns[source].map((name) => {
+    const column = sql.raw(`"${name}"`)
+    const value = personalColumns[source].includes(name)
+      ? sql`case when ${isOfSubject(subject)} then null else ${column} end`
+      : column
+    return sql`${sql.raw(`'${name}'`)}, ${value}`
+  })
+  return sql`id || ' ' || at || ' ' || json_object(${sql.join(members, sql`, `)})`
+}
+
+/** The line of a row that an archive has, whose members are its columns. */
+export function lineOf(source: 'exchanges', row: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(Object.fromEntries(columns[source].map((name) => [name, row[name] ?? null])))
+}
+
 const packedOf = {
   exchanges: packed('exchanges'),
   changes: packed('changes'),
@@ -70,17 +88,35 @@ export async function readLastRowIds(orm: Orm): Promise<Record<LogSource, number
   return { exchanges: found?.exchanges ?? 0, changes: found?.changes ?? 0, records: found?.records ?? 0 }
 }
 
+type LoggedRange = { after: number; last?: number | undefined; most: number }
+
 /** Reads the rows with ids above `after` and up to `last`, at most `most`, in the order of their ids. */
-export async function readLoggedRows(
+export function readLoggedRows(orm: Orm, source: RowSource, range: LoggedRange): Promise<LoggedRow[]> {
+  return readPacked(orm, source, packedOf[source], range)
+}
+
+/** As `readLoggedRows`, with the lines that rows have once a subject is erased. `isOnly`: without the rows of others. */
+export function readErasedRows(
+  orm: Orm,
+  source: ErasedSource,
+  subject: ErasedSubject,
+  { isOnly = false, ...range }: LoggedRange & { isOnly?: boolean },
+): Promise<LoggedRow[]> {
+  return readPacked(orm, source, packedWithout(source, subject), range, isOnly ? isOfSubject(subject) : undefined)
+}
+
+async function readPacked(
   orm: Orm,
   source: RowSource,
-  { after, last = Number.MAX_SAFE_INTEGER, most }: { after: number; last?: number; most: number },
+  packedRow: SQL,
+  { after, last = Number.MAX_SAFE_INTEGER, most }: LoggedRange,
+  isWanted: SQL = sql`true`,
 ): Promise<LoggedRow[]> {
   const { result } = await readFitting(most, (rows) =>
     orm.all<{ text: string | null }>(sql`
       select group_concat(line, char(10)) as "text" from (
-        select ${packedOf[source]} as line from ${tables[source]}
-        where id > ${after} and id <= ${last} order by id limit ${rows})`),
+        select ${packedRow} as line from ${tables[source]}
+        where id > ${after} and id <= ${last} and ${isWanted} order by id limit ${rows})`),
   )
   const text = result[0]?.text ?? null
   return text === null ? [] : text.split('\n').map(parseLine)

@@ -6,6 +6,9 @@ import { time } from './columns.ts'
 export const logSources = ['exchanges', 'changes', 'records'] as const
 export type LogSource = (typeof logSources)[number]
 
+/** The code of leaves that cover exchanges; src/audit-log/entry.ts has the others. */
+export const exchangeEntryKind = 1
+
 /** What leaves commit to that is in no other table. */
 export const logRecordKinds = ['start', 'usage_day', 'key', 'restore', 'erasure'] as const
 export type LogRecordKind = (typeof logRecordKinds)[number]
@@ -54,6 +57,8 @@ export const logCheckpoints = sqliteTable(
     size: integer('size').notNull(),
     at: time('at').notNull(),
     note: text('note').notNull(),
+    /** When a signature of a witness was brought back; null without one. */
+    cosignedAt: time('cosigned_at'),
   },
   (table) => [primaryKey({ columns: [table.epoch, table.size] })],
 )

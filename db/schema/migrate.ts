@@ -38,6 +38,7 @@ import callersSeeUpstreams from './migrations/0034_callers_see_upstreams.sql' wi
 import issuerLogins from './migrations/0035_issuer_logins.sql' with { type: 'text' }
 import exchangeGrant from './migrations/0036_grant.sql' with { type: 'text' }
 import keyRotation from './migrations/0037_key_rotation.sql' with { type: 'text' }
+import erasure from './migrations/0038_erasure.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -79,6 +80,7 @@ export const migrations: Migration[] = [
   { version: 35, name: 'issuer_logins', statements: statementsOf(issuerLogins) },
   { version: 36, name: 'grant', statements: statementsOf(exchangeGrant) },
   { version: 37, name: 'key_rotation', statements: statementsOf(keyRotation) },
+  { version: 38, name: 'erasure', statements: statementsOf(erasure) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -1,8 +1,8 @@
 // The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
-import { and, desc, eq, getTableColumns, getTableName, gte, isNull, lt, max, or } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, getTableName, gte, inArray, isNull, lt, max, or, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
-import { listInSlices, type OnProgress, type RowRange } from '../read/slices.ts'
+import { listInSlices, type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
 import { budgets } from '../schema/budget-schema.ts'
 import { bundleSigners } from '../schema/bundle-schema.ts'
 import { type AdminChange, adminChanges, archives, sessions } from '../schema/record-schema.ts'
@@ -193,4 +193,26 @@ export async function listChanges<Shown>(
   const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
   const rows = { from: 1, until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, (last?.id ?? 0) + 1) }
   return listInSlices({ rows, limit, read, show }, onProgress)
+}
+
+/** Lists the ids of the changes of these issuers, policies and keys, oldest first. */
+export async function listChangeIdsOf(orm: Orm, targetIds: readonly string[]): Promise<number[]> {
+  const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
+  const found: number[] = []
+  const read = ({ from, until }: RowRange) =>
+    orm
+      .select({ id: adminChanges.id })
+      .from(adminChanges)
+      .where(
+        and(
+          gte(adminChanges.id, from),
+          lt(adminChanges.id, until),
+          inArray(adminChanges.kind, ['issuer', 'policy', 'key']),
+          sql`${adminChanges.targetId} in (select value from json_each(${JSON.stringify(targetIds)}))`,
+        ),
+      )
+      .orderBy(adminChanges.id)
+  for await (const rows of readInSlices({ from: 1, until: (last?.id ?? 0) + 1 }, read))
+    found.push(...rows.map(({ id }) => id))
+  return found
 }

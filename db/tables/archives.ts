@@ -141,7 +141,7 @@ export type ArchivedTime = {
 }
 
 /** Files that hold rows of a time; the rows may have left the table. */
-export type HoldingFile = Pick<Archive, 'file' | 'firstAt' | 'lastAt'>
+export type HoldingFile = Pick<Archive, 'file' | 'folder' | 'node' | 'firstAt' | 'lastAt'>
 
 /** Lists the verified files with rows of a time, newest first. A limit of -1 is no limit. */
 export function listFilesHolding(
@@ -149,10 +149,10 @@ export function listFilesHolding(
   { kind, since, until, organizationId }: ArchivedTime,
   limit = -1,
 ): Promise<HoldingFile[]> {
-  const { file, firstAt, lastAt, state, organizations } = archives
+  const { file, folder, node, firstAt, lastAt, state, organizations } = archives
   const isTheirs = sql`exists (select 1 from json_each(${organizations}) where value = ${organizationId ?? null})`
   return orm
-    .select({ file, firstAt, lastAt })
+    .select({ file, folder, node, firstAt, lastAt })
     .from(archives)
     .where(
       and(

@@ -1,5 +1,5 @@
 // What is signed of the transparent audit log: epochs, checkpoints, and the keys that sign.
-import { and, asc, desc, eq, isNull, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type AuditKey, auditKeys, type LogCheckpoint, logCheckpoints, logEpochs } from '../schema/log-schema.ts'
 import { installation } from '../schema/node-schema.ts'
@@ -59,15 +59,29 @@ export function listCheckpoints(orm: Orm, epoch: string, afterSize: number, most
     .limit(most)
 }
 
+/** The newest checkpoint of an epoch that has a signature of a witness. */
+export async function newestCosigned(orm: Orm, epoch: string): Promise<LogCheckpoint | undefined> {
+  const [found] = await orm
+    .select()
+    .from(logCheckpoints)
+    .where(and(eq(logCheckpoints.epoch, epoch), isNotNull(logCheckpoints.cosignedAt)))
+    .orderBy(desc(logCheckpoints.size))
+    .limit(1)
+  return found
+}
+
 export function insertCheckpoint(orm: Orm, checkpoint: LogCheckpoint): Statement {
   return orm.insert(logCheckpoints).values(checkpoint)
 }
 
-/** Adds signatures to a checkpoint. */
-export function updateCheckpointNote(orm: Orm, { epoch, size, note }: Omit<LogCheckpoint, 'at'>): Statement {
+/** Adds signatures of witnesses to a checkpoint. */
+export function updateCheckpointNote(
+  orm: Orm,
+  { epoch, size, note, cosignedAt }: Omit<LogCheckpoint, 'at'>,
+): Statement {
   return orm
     .update(logCheckpoints)
-    .set({ note })
+    .set({ note, cosignedAt })
     .where(and(eq(logCheckpoints.epoch, epoch), eq(logCheckpoints.size, size)))
 }
 

@@ -1,17 +1,10 @@
-// The tables of the transparent audit log: leaves, the hashes of whole tiles and records. It stores; src/audit-log/ decides
-// what a leaf is. audit-checkpoints.ts has what is signed.
-import { and, asc, desc, eq, gt, gte, lt, max, sql } from 'drizzle-orm'
+// The tables of the transparent audit log: leaves, and the hashes of whole tiles. It stores; src/audit-log/ decides what a leaf is.
+// log-records.ts has the records of the log itself, audit-checkpoints.ts what is signed.
+import { and, asc, eq, gte, lt, max, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readFitting } from '../read/fitting.ts'
-import {
-  type LogRecordKind,
-  type LogSource,
-  logEntries,
-  logNodes,
-  logPositions,
-  logRecords,
-} from '../schema/log-schema.ts'
-import { usage } from '../schema/record-schema.ts'
+import { type RowRange, readInSlices } from '../read/slices.ts'
+import { exchangeEntryKind, type LogSource, logEntries, logNodes, logPositions } from '../schema/log-schema.ts'
 import type { Statement } from '../write/rows.ts'
 
 export type LogEntry = {
@@ -112,7 +105,8 @@ function hex(bytes: Uint8Array | null): string | null {
 /** Reports whether another node has appended the same leaves. */
 export function isOvertaken(error: unknown): boolean {
   return (
-    error instanceof Error && /UNIQUE constraint failed: log_(entries|nodes|checkpoints|epochs)/.test(error.message)
+    error instanceof Error &&
+    /UNIQUE constraint failed: log_(entries|nodes|checkpoints|epochs|records)/.test(error.message)
   )
 }
 
@@ -127,14 +121,17 @@ export async function readLogNodes(orm: Orm, level: number, from: number, until:
 }
 
 /**
- * Finds the leaf of a row. Leaves of a source are in the order of its rows, so a binary search finds it without an index. `kinds` are
- * the codes of the source.
+ * Finds the first leaf of a source that covers the row `ref` or a later one. Leaves of a source are in the order of its rows, so a binary
+ * search finds it without an index. `kinds` are the codes of the source.
  */
-export async function findLogEntry(orm: Orm, kinds: readonly number[], ref: number): Promise<LogEntry | undefined> {
-  const list = sql.raw(kinds.map(Number).join(', '))
+async function firstLeafSince(
+  orm: Orm,
+  kinds: readonly number[],
+  ref: number,
+): Promise<{ leaf: number; ref: number } | undefined> {
   const at = async (leaf: number) => {
     const [found] = await orm.all<{ leaf: number; ref: number }>(
-      sql`select leaf, ref from ${logEntries} where leaf >= ${leaf} and kind in (${list}) order by leaf limit 1`,
+      sql`select leaf, ref from ${logEntries} where leaf >= ${leaf} and ${isOf(kinds)} order by leaf limit 1`,
     )
     return found
   }
@@ -145,60 +142,66 @@ export async function findLogEntry(orm: Orm, kinds: readonly number[], ref: numb
     if (found === undefined || found.ref >= ref) high = middle
     else low = found.leaf + 1
   }
-  const found = await at(low)
+  return at(low)
+}
+
+function isOf(kinds: readonly number[]) {
+  return sql`kind in (${sql.raw(kinds.map(Number).join(', '))})`
+}
+
+/** Finds the leaf of a row. */
+export async function findLogEntry(orm: Orm, kinds: readonly number[], ref: number): Promise<LogEntry | undefined> {
+  const found = await firstLeafSince(orm, kinds, ref)
   return found?.ref === ref ? (await readLogEntries(orm, found.leaf, found.leaf + 1))[0] : undefined
 }
 
-export function insertLogRecord(orm: Orm, kind: LogRecordKind, at: number, body: object): Statement {
-  return orm.insert(logRecords).values({ kind, at, body: JSON.stringify(body) })
+/** Finds the leaves of rows of one source. `refs`: some hundreds, in their order. Rows without a leaf are left out. */
+export async function listLeavesOf(orm: Orm, kinds: readonly number[], refs: readonly number[]): Promise<number[]> {
+  const [low, high] = [refs[0] ?? 0, refs.at(-1) ?? 0]
+  const first = await firstLeafSince(orm, kinds, low)
+  if (first === undefined) return []
+  const end = (await firstLeafSince(orm, kinds, high + 1))?.leaf ?? (await readLogHead(orm)).size
+  const leaves: number[] = []
+  const read = ({ from, until }: RowRange) =>
+    orm.all<{ leaves: string | null }>(sql`
+      select group_concat(leaf) as leaves from (
+        select leaf from ${logEntries} where leaf >= ${from} and leaf < ${until} and ${isOf(kinds)}
+          and ref in (select value from json_each(${JSON.stringify(refs)})) order by leaf)`)
+  for await (const [found] of readInSlices({ from: first.leaf, until: end }, read))
+    if (found?.leaves != null) leaves.push(...found.leaves.split(',').map(Number))
+  return leaves
 }
 
-/** Records the totals of days, unless another node has recorded what comes after the ledger row `after`. */
-export function insertUsageDays(at: number, after: number, bodies: readonly object[]): Statement {
-  const insert = `insert into log_records (at, kind, body) select ?, 'usage_day', value from json_each(?)
-    where not exists (select 1 from log_records where kind = 'usage_day' and body ->> 'through' > ?)`
-  return statement(insert, at, JSON.stringify(bodies.map((body) => JSON.stringify(body))), after)
-}
+/** Entries at a time, about 60 KB of text. */
+const entriesAtOnce = 512
 
-/**
- * Finds where the ledger rows of a time begin. Rows are in the order of their commits: one of an earlier time can come after it.
- * @returns the id of the first row since `time`, or the one that the next row gets
- */
-export async function usageRowSince(orm: Orm, time: number): Promise<number> {
-  const [ends] = await orm.all<{ low: number | null; high: number | null }>(
-    sql`select min(id) as low, max(id) as high from ${usage}`,
-  )
-  let [low, high] = [ends?.low ?? 1, (ends?.high ?? 0) + 1]
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    const [row] = await orm.all<{ id: number; at: number }>(
-      sql`select id, at from ${usage} where id >= ${middle} order by id limit 1`,
-    )
-    if (row === undefined || row.at >= time) high = middle
-    else low = row.id + 1
+/** Yields the leaves of a source that cover the row `ref` and later ones, in their order. */
+export async function* leavesSince(orm: Orm, kinds: readonly number[], ref: number): AsyncGenerator<LogEntry> {
+  const { size } = await readLogHead(orm)
+  for (let leaf = (await firstLeafSince(orm, kinds, ref))?.leaf ?? size; leaf < size; ) {
+    const entries = await readLogEntries(orm, leaf, Math.min(leaf + entriesAtOnce, size))
+    yield* entries.filter(({ kind }) => kinds.includes(kind))
+    leaf = (entries.at(-1)?.leaf ?? size) + 1
   }
-  return low
 }
 
-/** Records of a kind with ids above `after`, oldest first. */
-export function listLogRecords(orm: Orm, kind: LogRecordKind, after: number, most: number) {
-  return orm
-    .select()
-    .from(logRecords)
-    .where(and(eq(logRecords.kind, kind), gt(logRecords.id, after)))
-    .orderBy(asc(logRecords.id))
-    .limit(most)
-}
+/** Leaves of one commit that removes salts: about a millisecond. */
+const saltsAtOnce = 500
 
-/** The newest record of a kind. */
-export async function findLogRecord(orm: Orm, kind: LogRecordKind): Promise<{ at: number; body: string } | undefined> {
-  const [found] = await orm
-    .select()
-    .from(logRecords)
-    .where(eq(logRecords.kind, kind))
-    .orderBy(desc(logRecords.id))
-    .limit(1)
-  return found
+/** Yields statements that remove the salts of the exchanges of a range that are no longer in the table. */
+export async function* removeArchivedSalts(
+  orm: Orm,
+  { firstRowId, lastRowId }: { firstRowId: number; lastRowId: number },
+): AsyncGenerator<Statement> {
+  const { size } = await readLogHead(orm)
+  const kinds = [exchangeEntryKind]
+  const [first, end] = [await firstLeafSince(orm, kinds, firstRowId), await firstLeafSince(orm, kinds, lastRowId + 1)]
+  for (let leaf = first?.leaf ?? size; leaf < (end?.leaf ?? size); leaf += saltsAtOnce)
+    yield statement(
+      `update log_entries set salt = null where leaf >= ? and leaf < ? and kind = ${exchangeEntryKind} and ref >= ? and ref <= ?
+        and salt is not null and not exists (select 1 from exchange_audit where id = log_entries.ref)`,
+      ...[leaf, leaf + saltsAtOnce, firstRowId, lastRowId],
+    )
 }
 
 function statement(text: string, ...params: unknown[]): Statement {

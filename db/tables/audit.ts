@@ -138,7 +138,9 @@ export async function* readVerified(
   // The claims are JSON already, and quoting them as a text would cost more than everything else here.
   const packed = sql`rtrim(json_array(${sql.join(fields, sql`, `)}), ']') || ',' || coalesce(${recordedClaims}, 'null') || ']'`
   const isVerified = or(eq(outcome, 'issued'), isNotNull(recordedClaims), inArray(reason, [...reasons]))
-  const isTheirs = and(eq(row.organizationId, organizationId), eq(row.issuerId, issuerId), gte(at, since))
+  // Rows whose subject was erased say nothing any more.
+  const isOfSubject = isNotNull(row.subject)
+  const isTheirs = and(eq(row.organizationId, organizationId), eq(row.issuerId, issuerId), gte(at, since), isOfSubject)
   const read = async (slice: RowRange) => {
     const isInSlice = and(gte(id, slice.from), lt(id, slice.until))
     const [found] = await orm.all<{ rows: string | null }>(sql`

@@ -136,6 +136,7 @@ export const sections: Record<string, Panel[]> = {
     panel('Write-ahead log', 4, 'bytes', each('latchkey_wal_bytes')),
     panel('Slow read that runs', 8, 's', each('latchkey_database_read_seconds')),
     panel('Age of the checkpoint of the audit log', 8, 's', since('latchkey_audit_checkpoint_timestamp_seconds')),
+    panel('Age of the checkpoint that a witness has', 8, 's', since('latchkey_audit_cosigned_timestamp_seconds')),
     panel('Audit log that fails', 8, 'short', each('latchkey_audit_log_failing')),
     panel('Age of the signing key', 4, 's', each('latchkey_signing_key_age_seconds')),
     panel('Age of the newest backup', 12, 's', since('latchkey_backup_last_success_timestamp_seconds')),

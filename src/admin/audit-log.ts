@@ -1,25 +1,26 @@
 // Admin operations on the transparent audit log: its state, a checkpoint now, proofs, verification, its keys, and signatures of witnesses.
-import { readLoggedRows } from '../../db/read/log-rows.ts'
+import type { Orm } from '../../db/file/open.ts'
 import type { LogSource } from '../../db/schema/log-schema.ts'
 import { findAudit } from '../../db/tables/audit.ts'
 import {
   findCheckpoint,
   listAuditKeys,
   newestCheckpoint,
+  newestCosigned,
   updateCheckpointNote,
 } from '../../db/tables/audit-checkpoints.ts'
-import { findLogEntry, readLogHead } from '../../db/tables/audit-log.ts'
+import { readLogHead } from '../../db/tables/audit-log.ts'
+import { findArchivedExchange } from '../archive/find-exchange.ts'
 import { verifierOf } from '../audit-log/audit-key.ts'
-import { codesOf, entryText } from '../audit-log/entry.ts'
-import { readEpoch } from '../audit-log/epochs.ts'
-import { formatRowProof } from '../audit-log/row-proof.ts'
-import { hashesOf } from '../audit-log/tree.ts'
+import { commitTo } from '../audit-log/entry.ts'
+import { type Epoch, readEpoch } from '../audit-log/epochs.ts'
+import { proveLine, proveRow, type SignedSize } from '../audit-log/prove.ts'
+import { readEntries } from '../audit-log/tree.ts'
 import { verifyDatabase } from '../audit-log/verify-database.ts'
 import { Fault } from '../fault.ts'
 import { timeOfRequest } from '../http/request-id.ts'
 import { offsetMax } from '../limits.ts'
 import { parseCheckpoint } from '../transparency/checkpoint.ts'
-import { inclusionParts } from '../transparency/merkle.ts'
 import { formatNote } from '../transparency/note.ts'
 import { type } from '../values/shape.ts'
 import { uuidShape } from '../values/shapes.ts'
@@ -65,6 +66,7 @@ export const logResponse = type({
   checkpoint_size: 'number.integer | null',
   checkpoint_at: timeOrNull,
   signed_by: 'string[]',
+  cosigned: type({ size: 'number.integer', at: time, by: 'string[]' }).or('null'),
   failure: 'string | null',
   keys: type({ verifier_key: 'string', created_at: time, retired_at: timeOrNull }).array(),
 }).configure({ title: 'AuditLog' })
@@ -75,7 +77,7 @@ export const proofResponse = type({
   proof: 'string',
 }).configure({ title: 'AuditProof' })
 
-type LogContext = Needs<'orm' | 'reader' | 'auditLog'>
+type LogContext = Needs<'orm' | 'reader' | 'database' | 'auditLog'>
 
 /** The log, its newest checkpoint and its keys; null for what it does not have yet. */
 async function showLog({ orm, auditLog }: LogContext): Promise<typeof logResponse.infer> {
@@ -93,6 +95,7 @@ async function showLog({ orm, auditLog }: LogContext): Promise<typeof logRespons
     checkpoint_size: newest?.size ?? null,
     checkpoint_at: timeOf(newest?.at ?? null),
     signed_by: note?.signatures.map(({ name }) => name) ?? [],
+    cosigned: await showCosigned(orm, epoch),
     failure: failure ?? folderFailure ?? null,
     keys: keys.map((key) => ({
       verifier_key: verifierOf(key, epoch?.origin ?? '').text,
@@ -100,6 +103,15 @@ async function showLog({ orm, auditLog }: LogContext): Promise<typeof logRespons
       retired_at: timeOf(key.retiredAt),
     })),
   }
+}
+
+/** The newest checkpoint that a witness has signed; null without one. */
+async function showCosigned(orm: Orm, epoch: Epoch | undefined) {
+  const found = epoch && (await newestCosigned(orm, epoch.name))
+  if (found === undefined) return null
+  const signers = parseCheckpoint(found.note)?.note.signatures ?? []
+  const by = signers.map(({ name }) => name).filter((name) => name !== epoch?.origin)
+  return { size: found.size, at: timeOf(found.at), by }
 }
 
 async function checkpoint({ auditLog }: Needs<'auditLog'>) {
@@ -126,26 +138,23 @@ async function prove(
   { organization, ...input }: typeof proveInput.infer,
 ): Promise<typeof proofResponse.infer> {
   const { orm, auditLog } = context
-  const { source, id } = await findRow(context, input)
+  const row = await findRow(context, input, organization)
   const signed = await auditLog.checkpoint()
-  const entry = await findLogEntry(orm, codesOf(source), id)
-  const [row] = await readLoggedRows(orm, source, { after: id - 1, last: id, most: 1 })
-  if (row !== undefined && organization !== undefined) rejectForeign(row.line, organization)
-  if (entry === undefined || row === undefined)
+  const found = 'line' in row ? await proveArchived(orm, signed, row) : await proveRow(orm, signed, row.source, row.id)
+  if (found !== undefined && organization !== undefined) rejectForeign(found.line, organization)
+  if (found === undefined)
     throw new Fault('not_found', 'The audit log does not cover this row', {
       hint: auditLog.settings.mode === 'changes' ? '; LATCHKEY_AUDIT_LOG leaves exchanges out' : '',
     })
-  if (entry.salt === null) throw new Fault('conflict', 'This row was erased: nothing can prove what it was')
-  const hashes = await hashesOf(orm, inclusionParts(entry.leaf, signed.size))
-  const proven = { entry: entryText(entry), salt: entry.salt.toString('hex'), row: row.line }
-  const proof = formatRowProof({ index: entry.leaf, hashes, checkpoint: signed.note, row: proven })
-  return { index: entry.leaf, size: signed.size, origin: signed.origin, proof }
+  if (found.proof === undefined) throw new Fault('conflict', 'This row was erased: nothing can prove what it was')
+  return { index: found.index, size: signed.size, origin: signed.origin, proof: found.proof }
 }
 
 async function findRow(
   context: LogContext,
   given: Omit<typeof proveInput.infer, 'organization'>,
-): Promise<{ source: LogSource; id: number }> {
+  organization: string | undefined,
+): Promise<{ source: LogSource; id: number } | ArchivedRow> {
   const { request_id: requestId, change_id: changeId, record_id: recordId } = given
   if ([requestId, changeId, recordId].filter((each) => each !== undefined).length !== 1)
     throw new Fault('invalid', 'Name one row: a request id, a change or a record of the log')
@@ -154,9 +163,23 @@ async function findRow(
   const point = { requestId: (requestId ?? '').toLowerCase(), at: timeOfRequest(requestId ?? '') }
   const found = await findAudit(context.reader, point)
   if (found !== undefined) return { source: 'exchanges', id: found.id }
+  // It reads whole files, which is not for callers over HTTP: those have an organization.
+  const archived = organization === undefined ? await findArchivedExchange(context, point) : undefined
+  if (archived === 'without_salt') throw new Fault('not_found', 'The audit log does not cover this archived exchange')
+  if (archived !== undefined) return archived
   throw new Fault('not_found', `There is no exchange with the request id ${requestId}`, {
     hint: await hintAtArchive(context, point.at),
   })
+}
+
+type ArchivedRow = { leaf: number; salt: Buffer; line: string }
+
+/** @throws Fault `conflict` for a line that is not the one that was logged */
+async function proveArchived(orm: Orm, signed: SignedSize, { leaf, salt, line }: ArchivedRow) {
+  const [entry] = await readEntries(orm, leaf, leaf + 1)
+  if (entry === undefined || leaf >= signed.size || !commitTo(salt, line).equals(entry.commitment))
+    throw new Fault('conflict', 'The archive does not have the exchange that was logged')
+  return proveLine(orm, signed, entry, { salt, line })
 }
 
 /** A row of another organization is as absent as none. A line is an id, a time and the columns. */
@@ -186,7 +209,7 @@ async function verify(context: LogContext & Needs<'onProgress'>, { against }: ty
  * @throws Fault `invalid` for a text that is no checkpoint, `conflict` for one that this log did not sign
  */
 async function importCosignatures(
-  { orm, writer, auditLog }: LogContext & Needs<'writer'>,
+  { orm, writer, auditLog, now }: LogContext & Needs<'writer' | 'now'>,
   { checkpoint: text }: typeof cosignInput.infer,
 ) {
   const given = parseCheckpoint(text)
@@ -200,7 +223,7 @@ async function importCosignatures(
   const added = given.note.signatures.filter(({ line }) => !lines.has(line))
   const merged = formatNote({ text: note.text, signatures: [...note.signatures, ...added] })
   if (parseCheckpoint(merged) === undefined) throw new Fault('invalid', 'A checkpoint takes at most 64 signatures')
-  await writer.write([updateCheckpointNote(orm, { epoch: known.epoch, size: known.size, note: merged })])
+  if (added.length > 0) await writer.write([updateCheckpointNote(orm, { ...known, note: merged, cosignedAt: now() })])
   await auditLog.checkpoint()
   return { size: known.size, added: added.map(({ name }) => name) }
 }

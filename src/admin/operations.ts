@@ -4,7 +4,9 @@ import type { OnProgress } from '../../db/read/slices.ts'
 import type { Actor } from '../../db/tables/admin-changes.ts'
 import type { type } from '../values/shape.ts'
 import { archiveOperations } from './archives.ts'
+import { auditErasureOperations } from './audit-erasure.ts'
 import { auditLogOperations } from './audit-log.ts'
+import { auditTrailOperations } from './audit-trail.ts'
 import { backupOperations } from './backup.ts'
 import { budgetOperations } from './budgets/budgets.ts'
 import { configOperations } from './config/config.ts'
@@ -44,6 +46,8 @@ export const operations = {
   ...archiveOperations,
   ...auditOperations,
   ...auditLogOperations,
+  ...auditErasureOperations,
+  ...auditTrailOperations,
   ...usageOperations,
   ...usageReportOperations,
   ...signingKeyOperations,

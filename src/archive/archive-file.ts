@@ -116,6 +116,37 @@ export async function readArchiveFile(path: string, databasePath: string): Promi
   return { sha256: file.digest('hex'), bytes, contentSha256: content.digest('hex'), lines }
 }
 
+/** Yields the lines of a gzip file. @throws Error of the file system or of the compression */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  const [source, content, decoder] = [createReadStream(path), createGunzip(), new TextDecoder()]
+  source.on('error', (error) => content.destroy(error))
+  let rest = ''
+  try {
+    for await (const piece of source.pipe(content) as AsyncIterable<Buffer>) {
+      const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
+      rest = lines.pop() ?? ''
+      yield* lines
+    }
+    if (rest !== '') yield rest
+  } finally {
+    source.destroy()
+  }
+}
+
+/**
+ * Finds the first line of an archive that has a text. Reads on until then, a piece at a time.
+ * @throws Fault `unavailable` that says what is wrong with the file
+ */
+export async function findArchivedLine(path: string, databasePath: string, text: string): Promise<string | undefined> {
+  checkIsArchive(path, databasePath)
+  try {
+    for await (const line of linesOf(path)) if (line.includes(text)) return line
+    return undefined
+  } catch (error) {
+    throw unreadable(path, (error as Error).message, error)
+  }
+}
+
 /**
  * Closing any descriptor of the database file would drop this process's lock on it.
  * @throws Fault `unavailable` for a path that must not be opened

@@ -11,7 +11,6 @@ import type { ArchiveKind } from '../../db/schema/archive-kinds.ts'
 import type { Archive } from '../../db/schema/record-schema.ts'
 import { type Actor, actorColumns, recordChanges } from '../../db/tables/admin-changes.ts'
 import {
-  archivedLines,
   findArchive,
   insertArchive,
   listUnfinishedArchives,
@@ -21,13 +20,22 @@ import {
   type PlannedArchive,
   removeArchivedRows,
 } from '../../db/tables/archives.ts'
+import { removeArchivedSalts } from '../../db/tables/audit-log.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
-import { readArchiveFile, unreadable, type Written, writeArchiveFile, writeTextFile } from './archive-file.ts'
+import {
+  findArchivedLine,
+  readArchiveFile,
+  unreadable,
+  type Written,
+  writeArchiveFile,
+  writeTextFile,
+} from './archive-file.ts'
 import { manifestFileOf, manifestOf } from './manifest.ts'
 import type { Rest } from './pace.ts'
+import { saltedLines, saltMember } from './salted-lines.ts'
 
 export type ArchiveContext = {
   database: Database
@@ -125,6 +133,7 @@ async function finish(
   const rows = { from: verified.firstRowId, until: verified.lastRowId + 1 }
   const remove = (slice: { from: number; until: number }) => writer.write(removeArchivedRows(orm, verified, slice))
   for await (const _ of readInSlices(rows, remove, phase(2), { rowsMax: rowsRemovedMax })) await context.rest()
+  await removeSalts(context, verified)
   const record = recordArchive({ by, at: now(), file: verified.file, before: verified })
   await writer.write([markFinished(orm, verified, now()), record])
   const { kind, rowCount, firstAt, lastAt, bytes } = verified
@@ -140,6 +149,17 @@ async function finish(
   return find(orm, file)
 }
 
+/** The salts of archived exchanges are in the archive: they go with it. Archives that older programs wrote have none, so these salts stay. */
+async function removeSalts({ reader, writer, rest, database }: ArchiveContext, archive: Archive): Promise<void> {
+  if (archive.kind !== 'exchanges') return
+  const path = join(archive.folder, archive.file)
+  if ((await findArchivedLine(path, database.path, `"${saltMember}":`)) === undefined) return
+  for await (const statement of removeArchivedSalts(reader, archive)) {
+    await writer.write([statement])
+    await rest()
+  }
+}
+
 /** Writes the file and its manifest, reads the file back, and compares it with the rows. Returns the name of the file. */
 async function write(
   context: ArchiveContext,
@@ -149,7 +169,7 @@ async function write(
 ): Promise<string> {
   const { reader, writer } = context
   const archive = await moveHere(context, begun, { folder, by })
-  const lines = archivedLines(reader, archive, phase(0))
+  const lines = saltedLines(reader, archive, phase(0))
   const written = await writeArchiveFile(folder, archive.file, textOf(lines))
   const manifest = `${JSON.stringify(manifestOf(archive, written), null, 2)}\n`
   await writeTextFile(folder, manifestFileOf(archive.file), manifest)
@@ -192,7 +212,7 @@ async function compare(
   const path = join(archive.folder, archive.file)
   const hash = createHash('sha256')
   let rows = 0
-  for await (const { text, lines } of archivedLines(reader, archive, onProgress)) {
+  for await (const { text, lines } of saltedLines(reader, archive, onProgress)) {
     hash.update(text)
     rows += lines
   }

@@ -3,12 +3,13 @@
 // two signatures of one checkpoint by one key are equal.
 import { join } from 'node:path'
 import type { LogCheckpoint } from '../../db/schema/log-schema.ts'
-import { insertCheckpoint, newestCheckpoint } from '../../db/tables/audit-checkpoints.ts'
-import { insertLogRecord, isOvertaken } from '../../db/tables/audit-log.ts'
+import { insertCheckpoint, newestCheckpoint, newestCosigned } from '../../db/tables/audit-checkpoints.ts'
+import { isOvertaken } from '../../db/tables/audit-log.ts'
+import { insertLogRecord } from '../../db/tables/log-records.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import { describeError, Fault } from '../fault.ts'
 import { every } from '../scheduling/every.ts'
-import { createMutex } from '../scheduling/mutex.ts'
+import { createMutex, type ExclusiveRun } from '../scheduling/mutex.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import { checkpointText } from '../transparency/checkpoint.ts'
 import { formatNote, type SignerKey, signNote } from '../transparency/note.ts'
@@ -22,8 +23,11 @@ import { createDayClosing } from './usage-days.ts'
 
 /** How the log is doing, for doctor and metrics. */
 export type AuditLogState = {
-  isServing: boolean /** When everything was covered, in milliseconds since 1970 UTC. */
+  isServing: boolean
+  /** When everything was covered, in milliseconds since 1970 UTC. */
   checkpointAt: number | undefined
+  /** When the newest checkpoint was signed that has a signature of a witness; undefined without one. */
+  cosignedAt: number | undefined
   failure: string | undefined
   folderFailure: string | undefined
 }
@@ -39,6 +43,8 @@ export type AuditLog = {
   signCheckpoint: () => Promise<string | null>
   /** Replaces the key. A last checkpoint has the signatures of both, so that who knows the old one learns to trust the new one. */
   rotateKey: () => Promise<LogCheckpoint & { origin: string }>
+  /** Runs work that appends leaves, or relies on those that there are, alone. */
+  runExclusive: ExclusiveRun
   /** Begins the schedule of a server. `version` is that of this program. */
   begin: (version: string) => void
   state: () => AuditLogState
@@ -55,6 +61,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   const state: AuditLogState = {
     isServing: false,
     checkpointAt: undefined,
+    cosignedAt: undefined,
     failure: undefined,
     folderFailure: undefined,
   }
@@ -78,6 +85,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
     const size = await appendRows({ orm, writer, mode: settings.mode })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
     state.checkpointAt = now()
+    state.cosignedAt = (await newestCosigned(orm, epoch.name))?.at
     await publishAll(context, epoch, signed, state)
     return { ...signed, origin: epoch.origin }
   }
@@ -98,7 +106,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
     const at = now()
     const text = checkpointText({ origin, size, root: await rootOf(orm, size) })
     const note = formatNote({ text, signatures: signers.map((signer) => signNote(text, signer, at)) })
-    const signed = { epoch: name, size, at, note }
+    const signed = { epoch: name, size, at, note, cosignedAt: null }
     await writer.write([insertCheckpoint(orm, signed)]).catch((error: unknown) => {
       // Another node has signed the same.
       if (!isOvertaken(error)) throw error
@@ -109,7 +117,13 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   }
 
   const run = () => runExclusive(() => checkpoint())
-  return { settings, checkpoint: run, rotateKey: () => runExclusive(rotateKey), ...scheduled(context, run, state) }
+  return {
+    settings,
+    runExclusive,
+    checkpoint: run,
+    rotateKey: () => runExclusive(rotateKey),
+    ...scheduled(context, run, state),
+  }
 }
 
 /** What a server does about its log, and how that goes. */

@@ -2,13 +2,13 @@
 // entry learns nothing of the row.
 import { hash, randomFillSync } from 'node:crypto'
 import type { LoggedRow } from '../../db/read/log-rows.ts'
-import type { LogRecordKind, LogSource } from '../../db/schema/log-schema.ts'
+import { exchangeEntryKind, type LogRecordKind, type LogSource } from '../../db/schema/log-schema.ts'
 import type { LogEntry } from '../../db/tables/audit-log.ts'
 import { hashLeaf } from '../transparency/merkle.ts'
 
 /** The kinds of entries by the code that the database has for each. A code stands for a kind and the version of its text, for good. */
 const kinds = [
-  { code: 1, name: 'exchange', source: 'exchanges', version: 1 },
+  { code: exchangeEntryKind, name: 'exchange', source: 'exchanges', version: 1 },
   { code: 2, name: 'change', source: 'changes', version: 1 },
   { code: 10, name: 'start', source: 'records', version: 1 },
   { code: 11, name: 'usage_day', source: 'records', version: 1 },

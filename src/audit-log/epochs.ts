@@ -10,7 +10,8 @@ import {
   readInstallationId,
   readLogEpoch,
 } from '../../db/tables/audit-checkpoints.ts'
-import { insertLogRecord, readLogHead } from '../../db/tables/audit-log.ts'
+import { readLogHead } from '../../db/tables/audit-log.ts'
+import { insertLogRecord } from '../../db/tables/log-records.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import { parseCheckpoint, type SignedCheckpoint } from '../transparency/checkpoint.ts'
 import { isSameHash } from '../transparency/merkle.ts'

@@ -9,7 +9,8 @@ import {
   listLogEpochs,
   retireAuditKeys,
 } from '../../db/tables/audit-checkpoints.ts'
-import { insertLogRecord, isOvertaken } from '../../db/tables/audit-log.ts'
+import { isOvertaken } from '../../db/tables/audit-log.ts'
+import { insertLogRecord } from '../../db/tables/log-records.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import type { Writer } from '../../db/write/write.ts'
 import type { Log } from '../observe/log.ts'

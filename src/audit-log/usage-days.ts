@@ -1,12 +1,23 @@
-// The totals of closed days: for each UTC day, organization and range of ledger rows, how many there are, what each key used, and a digest
-// of the rows. Every row is in exactly one record: one that is committed after its day was closed is in a later record of the same day.
-import { createHash, type Hash } from 'node:crypto'
+// The totals of closed days: for each UTC day, organization and range of ledger rows, how many there are, what each key used, and the root
+// of a tree of the rows. Every row is in exactly one record: one that is committed after its day was closed is in a later record of the
+// same day.
 import type { Database, Orm } from '../../db/file/open.ts'
-import { type LoggedRow, readLoggedRows } from '../../db/read/log-rows.ts'
+import { type LoggedRow, readErasedRows, readLoggedRows } from '../../db/read/log-rows.ts'
 import { nextSlice } from '../../db/read/pace.ts'
-import { findLogRecord, insertUsageDays, listLogRecords, usageRowSince } from '../../db/tables/audit-log.ts'
+import type { ErasedSubject } from '../../db/tables/erasure.ts'
+import {
+  findLogRecord,
+  insertUsageDays,
+  lastLogRecordId,
+  listAllLogRecords,
+  listLogRecords,
+  usageRowSince,
+} from '../../db/tables/log-records.ts'
 import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Writer } from '../../db/write/write.ts'
+import { createFrontier, type Frontier } from '../transparency/frontier.ts'
+import { hashLeaf } from '../transparency/merkle.ts'
+import type { ErasureBody } from './erasure-record.ts'
 
 type KeyTotals = Record<(typeof summed)[number] | 'requests', number>
 
@@ -19,12 +30,12 @@ export type UsageDayBody = {
   rows: number
   first_row_id: number
   last_row_id: number
-  /** Of the lines of the rows, each with a newline, in the order of their ids. */
-  sha256: string
+  /** In hexadecimal digits, of a tree (RFC 9162) whose leaves are the lines of the rows in the order of their ids. */
+  root: string
   keys: Record<string, KeyTotals>
 }
 
-type OpenDay = Omit<UsageDayBody, 'sha256' | 'from' | 'through'> & { hash: Hash }
+type OpenDay = Omit<UsageDayBody, 'root' | 'from' | 'through'> & { tree: Frontier }
 
 const summed = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars'] as const
 const rowsAtOnce = 500
@@ -34,46 +45,71 @@ const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** Most requests of a day have ended this long after it. */
 const patienceMilliseconds = 15 * 60_000
 
-type ClosingContext = { database: Pick<Database, 'orm'>; writer: Pick<Writer, 'write'>; now: () => number }
+type ClosingContext = { database: Pick<Database, 'orm' | 'reader'>; writer: Pick<Writer, 'write'>; now: () => number }
 
 /**
  * Returns a function that adds a record for each day that has ended and has rows without one. It reads nothing until another day has ended.
  * Of several nodes, one adds them.
  */
 export function createDayClosing({ database, writer, now }: ClosingContext): () => Promise<void> {
-  const { orm } = database
+  const { orm, reader } = database
   let closedBefore = 0
   return async () => {
     const due = now() - patienceMilliseconds
     const before = due - (due % dayMilliseconds)
     if (before <= closedBefore) return
-    const known = await findLogRecord(orm, 'usage_day')
-    const after = known === undefined ? 0 : (JSON.parse(known.body) as UsageDayBody).through
-    const days = await readUsageDays(orm, { from: after + 1, through: (await usageRowSince(orm, before)) - 1 })
-    if (days.length > 0) await writer.write([insertUsageDays(now(), after, days)])
-    closedBefore = before
+    const lastRecord = await lastLogRecordId(orm)
+    const after = await closedThrough(orm)
+    const through = (await usageRowSince(orm, before)) - 1
+    const days = await readUsageDays(reader, { from: after + 1, through })
+    if (days.length > 0) await writer.write([insertUsageDays(now(), lastRecord, days)])
+    // Another record can have come in between, such as that of an erasure.
+    if (days.length === 0 || (await closedThrough(orm)) >= through) closedBefore = before
   }
+}
+
+/** Up to which ledger row the days are closed. */
+export async function closedThrough(orm: Orm): Promise<number> {
+  const known = await findLogRecord(orm, 'usage_day')
+  return known === undefined ? 0 : (JSON.parse(known.body) as UsageDayBody).through
+}
+
+type DayRange = Pick<UsageDayBody, 'from' | 'through'>
+type DayOptions = {
+  /** Reads the rows as they are once this subject is erased. */
+  without?: ErasedSubject | undefined
+  /** Called with each row, and the hash of its leaf, in the tree of its day and organization. */
+  onLeaf?: (day: string, organizationId: string, row: LoggedRow, leafHash: Uint8Array) => void
 }
 
 /** The records of a range of ledger rows. */
 export async function readUsageDays(
   orm: Orm,
-  { from, through }: Pick<UsageDayBody, 'from' | 'through'>,
+  { from, through }: DayRange,
+  { without, onLeaf = () => {} }: DayOptions = {},
 ): Promise<UsageDayBody[]> {
   const days = new Map<string, OpenDay>()
   for (let after = from - 1; after < through; ) {
     await nextSlice()
-    const rows = await readLoggedRows(orm, 'usage', { after, last: through, most: rowsAtOnce })
-    for (const row of rows) addRow(days, row)
+    const range = { after, last: through, most: rowsAtOnce }
+    const rows =
+      without === undefined
+        ? await readLoggedRows(orm, 'usage', range)
+        : await readErasedRows(orm, 'usage', without, range)
+    for (const row of rows) {
+      const leafHash = hashLeaf(Buffer.from(row.line))
+      const { day, organization_id } = addRow(days, row, leafHash)
+      onLeaf(day, organization_id, row, leafHash)
+    }
     const last = rows.at(-1)
     if (last === undefined) break
     after = last.id
   }
-  return [...days.values()].map(({ hash, keys, ...day }) => ({
+  return [...days.values()].map(({ tree, keys, ...day }) => ({
     ...day,
     from,
     through,
-    sha256: hash.digest('hex'),
+    root: Buffer.from(tree.root()).toString('hex'),
     keys,
   }))
 }
@@ -84,24 +120,44 @@ function noTotals(): KeyTotals {
 
 type UsageLine = { organization_id: string; key_id: string } & Record<(typeof summed)[number], number | null>
 
-function addRow(days: Map<string, OpenDay>, { id, at, line }: LoggedRow): void {
+function addRow(days: Map<string, OpenDay>, { id, at, line }: LoggedRow, leafHash: Uint8Array): OpenDay {
   const row = JSON.parse(line) as UsageLine
   const day = new Date(at).toISOString().slice(0, 10)
   const name = `${day} ${row.organization_id}`
   const known = days.get(name)
   const open = known ?? {
     ...{ day, organization_id: row.organization_id, rows: 0, first_row_id: id, last_row_id: id },
-    ...{ hash: createHash('sha256'), keys: {} },
+    ...{ tree: createFrontier(), keys: {} },
   }
   if (known === undefined) days.set(name, open)
   open.rows += 1
   open.last_row_id = id
-  open.hash.update(`${line}\n`)
+  open.tree.add(leafHash)
   const totals = open.keys[row.key_id] ?? noTotals()
   open.keys[row.key_id] = totals
   totals.requests += 1
   // As everywhere, sums end at the largest safe integer.
   for (const column of summed) totals[column] = Math.min(totals[column] + (row[column] ?? 0), Number.MAX_SAFE_INTEGER)
+  return open
+}
+
+/** What an erasure calls the record of a day: there is one for an organization, a day and a range of rows. */
+export function recordName({
+  organization_id,
+  day,
+  from,
+}: Pick<UsageDayBody, 'organization_id' | 'day' | 'from'>): string {
+  return `${organization_id} ${day} ${from}`
+}
+
+/** The roots that records of days have since rows of theirs were erased, by the name of the record. The newest erasure counts. */
+export async function readErasedRoots(orm: Orm): Promise<Map<string, string>> {
+  const roots = new Map<string, string>()
+  for await (const { body } of listAllLogRecords(orm, 'erasure')) {
+    const { organization_id, days } = JSON.parse(body) as ErasureBody
+    for (const { day, from, root } of days) roots.set(recordName({ organization_id, day, from }), root)
+  }
+  return roots
 }
 
 /** How the records of days compare with the ledger. */
@@ -110,6 +166,7 @@ export type UsageDayCheck = { result: 'same' | 'archived' | 'different'; day: st
 /** Compares every record of a day with the ledger rows of its range, and finds days in a range that have no record. */
 export async function* checkUsageDays(orm: Orm): AsyncGenerator<UsageDayCheck> {
   const { first } = await rowIdsOf(orm)
+  const erasedRoots = await readErasedRoots(orm)
   for (let after = 0; ; ) {
     const records = await listLogRecords(orm, 'usage_day', after, recordsAtOnce)
     const ranges = Map.groupBy(records, ({ body }) => (JSON.parse(body) as UsageDayBody).through)
@@ -118,7 +175,11 @@ export async function* checkUsageDays(orm: Orm): AsyncGenerator<UsageDayCheck> {
       const from = bodies[0]?.from ?? 0
       const found = from < first ? undefined : await readUsageDays(orm, { from, through })
       for (const [index, { id, at, body }] of own.entries()) {
-        const result = found === undefined ? 'archived' : JSON.stringify(found[index]) === body ? 'same' : 'different'
+        const said = bodies[index]
+        const root = said && erasedRoots.get(recordName(said))
+        const expected = root === undefined ? body : JSON.stringify({ ...said, root })
+        const isSame = found === undefined || JSON.stringify(found[index]) === expected
+        const result = !isSame ? 'different' : found === undefined ? 'archived' : 'same'
         yield { result, day: bodies[index]?.day ?? '', ref: id, at }
       }
       const last = own.at(-1)

@@ -1,31 +1,22 @@
 // Verifies the audit log against the database that it is in: each leaf against its row, each row against its leaf, hashes of tiles against
 // leaves, and the root against every checkpoint. Names the first rows that differ.
 import type { Orm } from '../../db/file/open.ts'
-import { readLoggedRows } from '../../db/read/log-rows.ts'
 import { nextSlice } from '../../db/read/pace.ts'
 import type { OnProgress } from '../../db/read/slices.ts'
-import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
-import { listArchives } from '../../db/tables/archives.ts'
 import { listCheckpoints } from '../../db/tables/audit-checkpoints.ts'
-import { type LogEntry, readLogEntries, readLogHead, readLogNodes } from '../../db/tables/audit-log.ts'
+import { readLogEntries, readLogHead, readLogNodes } from '../../db/tables/audit-log.ts'
 import { parseCheckpoint } from '../transparency/checkpoint.ts'
 import { createFrontier } from '../transparency/frontier.ts'
 import { isSameHash, perfectHash } from '../transparency/merkle.ts'
 import { tileWidth } from '../transparency/tiles.ts'
-import { codesOf, commitTo, kindOf, leafHash } from './entry.ts'
-import { type AuditLogMode, isCovered } from './mode.ts'
+import { leafHash } from './entry.ts'
+import type { AuditLogMode } from './mode.ts'
+import { createRowCheck, type LogProblem, type RowCounts } from './row-check.ts'
 import { checkUsageDays } from './usage-days.ts'
 
-/** What is wrong, and with which row of which table; `leaf` is its place in the log. */
-export type LogProblem = { problem: string; source?: LogSource; ref?: number; leaf?: number; at?: number }
-
-export type DatabaseCheck = {
+export type DatabaseCheck = RowCounts & {
   problems: LogProblem[]
   size: number
-  rows: number
-  /** Entries whose rows are in archives, or were erased. */
-  archived: number
-  erased: number
   checkpoints: number
   /** Rows that the next checkpoint will cover. */
   uncovered: number
@@ -58,7 +49,7 @@ export async function verifyDatabase(
   }
   const report = (problem: LogProblem) => void (found.problems.length < problemsMax && found.problems.push(problem))
   const checkpoints = await openCheckpoints(orm, { epoch, against }, size, report)
-  const rows = createRowCheck(orm, found, report, await archivedRanges(orm))
+  const rows = await createRowCheck(orm, found, report)
   const frontier = createFrontier()
   const compareRoots = () => {
     while (checkpoints[0]?.size === frontier.size()) {
@@ -136,86 +127,4 @@ async function openCheckpoints(
   }
   for (const { name, text } of against) add(name, text)
   return compared.toSorted((one, other) => one.size - other.size)
-}
-
-type Range = { first: number; last: number }
-
-/** Ids of exchanges that are in verified archives: their rows have left the table. */
-async function archivedRanges(orm: Orm): Promise<Range[]> {
-  const archives = await listArchives(orm, { kind: 'exchanges', limit: -1 })
-  return archives
-    .filter(({ state }) => state !== 'writing')
-    .map(({ firstRowId, lastRowId }) => ({ first: firstRowId, last: lastRowId }))
-}
-
-/** Compares rows with leaves, both in the order of ids: neither may have one that the other lacks. */
-function createRowCheck(orm: Orm, found: DatabaseCheck, report: (problem: LogProblem) => void, archived: Range[]) {
-  const lastRef: Record<LogSource, number> = { exchanges: 0, changes: 0, records: 0 }
-
-  async function checkSource(source: LogSource, entries: LogEntry[]): Promise<void> {
-    const last = entries.at(-1)?.ref ?? 0
-    const rows = new Map((await readAll(source, lastRef[source], last)).map((row) => [row.id, row]))
-    for (const { ref, leaf, at, salt, commitment } of entries) {
-      const row = rows.get(ref)
-      rows.delete(ref)
-      const place = { source, ref, leaf, at }
-      if (ref <= lastRef[source])
-        report({ problem: 'two leaves are for one row, or leaves are out of order', ...place })
-      lastRef[source] = Math.max(lastRef[source], ref)
-      if (salt === null) found.erased += 1
-      else if (row === undefined) {
-        if (source === 'exchanges' && archived.some(({ first, last }) => ref >= first && ref <= last))
-          found.archived += 1
-        else report({ problem: 'the row is gone', ...place })
-      } else if (row.at !== at || !commitTo(salt, row.line).equals(commitment))
-        report({ problem: 'the row is not the one that was logged', ...place })
-      else found.rows += 1
-    }
-    for (const { id, at } of rows.values())
-      report({ problem: 'the row has no leaf: it was added later', source, ref: id, at })
-  }
-
-  async function readAll(source: LogSource, after: number, last: number) {
-    const rows = []
-    for (let from = after; from < last; ) {
-      const more = await readLoggedRows(orm, source, { after: from, last, most: entriesAtOnce })
-      rows.push(...more)
-      const end = more.at(-1)?.id
-      if (end === undefined) break
-      from = end
-    }
-    return rows
-  }
-
-  return {
-    check: async (entries: LogEntry[]) => {
-      for (const entry of entries.filter((each) => kindOf(each) === undefined))
-        report({ problem: `no kind has the code ${entry.kind}`, leaf: entry.leaf })
-      for (const source of logSources) {
-        const codes = codesOf(source)
-        const own = entries.filter(({ kind }) => codes.includes(kind))
-        if (own.length > 0) await checkSource(source, own)
-      }
-    },
-    /** Counts the rows after the last leaf of each table. */
-    finish: async (positions: Record<LogSource, number>, mode: AuditLogMode): Promise<number> => {
-      let uncovered = 0
-      for (const source of logSources) {
-        if (positions[source] !== lastRef[source])
-          report({
-            problem: 'the log says that it covers more rows than it has leaves for',
-            source,
-            ref: positions[source],
-          })
-        if (!isCovered(source, mode)) continue
-        for (let after = lastRef[source]; ; ) {
-          const more = await readLoggedRows(orm, source, { after, most: entriesAtOnce })
-          uncovered += more.length
-          after = more.at(-1)?.id ?? after
-          if (more.length < entriesAtOnce) break
-        }
-      }
-      return uncovered
-    },
-  }
 }

@@ -8,6 +8,7 @@ import { createFrontier } from '../transparency/frontier.ts'
 import { hashLeaf, isSameHash, perfectHash } from '../transparency/merkle.ts'
 import { checkSignature, type VerifierKey } from '../transparency/note.ts'
 import { parseBundle, splitTile, type Tile, tilePath, tilesOf, tileWidth } from '../transparency/tiles.ts'
+import { createArchiveCheck } from './archive-check.ts'
 
 export type FolderCheck = {
   problems: string[]
@@ -16,6 +17,8 @@ export type FolderCheck = {
   /** How many older checkpoints it grew from. */
   checkpoints: number
   kinds: Record<string, number>
+  /** How many archived exchanges are the ones that were logged. */
+  archived: number
   witnesses: { name: string; at: number }[]
 }
 
@@ -26,13 +29,18 @@ type FolderInput = {
   witnessKeys?: readonly VerifierKey[]
   /** Checkpoints that were kept elsewhere. */
   against?: readonly { name: string; text: string }[]
+  /** Files with archived exchanges, to compare with their entries. */
+  archives?: readonly string[]
 }
 
 const problemsMax = 20
 
 export async function verifyFolder(given: FolderInput, onProgress: OnProgress = () => {}): Promise<FolderCheck> {
-  const { folder, keys, witnessKeys = [], against = [] } = given
-  const found: FolderCheck = { problems: [], origin: undefined, size: 0, checkpoints: 0, kinds: {}, witnesses: [] }
+  const { folder, keys, witnessKeys = [], against = [], archives = [] } = given
+  const found: FolderCheck = {
+    ...{ problems: [], origin: undefined, size: 0, checkpoints: 0 },
+    ...{ kinds: {}, archived: 0, witnesses: [] },
+  }
   const report = (problem: string) => void (found.problems.length < problemsMax && found.problems.push(problem))
   const newest = openWith(keys, await readOr(join(folder, 'checkpoint')))
   if (typeof newest === 'string') {
@@ -56,13 +64,10 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
     found.kinds[kind] = (found.kinds[kind] ?? 0) + 1
   }
   const byRoot = rootsAt([...older, { name: 'checkpoint', checkpoint: newest }], report)
-  await readTree(folder, size, {
-    report,
-    count,
-    atSize: byRoot.at,
-    onProgress,
-  })
+  const archived = createArchiveCheck(archives, report)
+  await readTree(folder, size, { report, count, atSize: byRoot.at, check: archived.check, onProgress })
   found.checkpoints = byRoot.matched()
+  found.archived = await archived.end()
   return found
 }
 
@@ -123,6 +128,7 @@ function rootsAt(named: NamedCheckpoint[], report: (problem: string) => void) {
 type TreeVisitor = {
   report: (problem: string) => void
   count: (kind: string) => void
+  check: (first: number, entries: readonly Uint8Array[]) => Promise<void>
   atSize: (size: number, root: () => Uint8Array) => void
   onProgress: OnProgress
 }
@@ -131,7 +137,7 @@ type TreeVisitor = {
 async function readTree(
   folder: string,
   size: number,
-  { report, count, atSize, onProgress }: TreeVisitor,
+  { report, count, check, atSize, onProgress }: TreeVisitor,
 ): Promise<void> {
   const frontier = createFrontier()
   /** The hashes that the tiles of each level must have, from the entries. */
@@ -154,6 +160,7 @@ async function readTree(
     }
     const leaves = entries.map(hashLeaf)
     for (const entry of entries) count(kindIn(entry))
+    await check(bundle.index * tileWidth, entries)
     for (const leaf of leaves) {
       frontier.add(leaf)
       atSize(frontier.size(), frontier.root)

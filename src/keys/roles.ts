@@ -78,6 +78,8 @@ export const weakestRoles = {
   'audit.checkpoint': null,
   'audit.rotate_key': null,
   'audit.cosign': null,
+  'audit.erase': null,
+  'audit.trail': null,
   'usage.report': 'viewer',
   'usage.requests': 'viewer',
   'usage.sum': null,

@@ -53,7 +53,8 @@ export type MetricsContext = {
   tlsState: (() => { expiresAt: number }) | undefined
   findingCounts: Pick<FindingCounts, 'read'>
   auditLog: {
-    state: () => { checkpointAt: number | undefined; failure: string | undefined; folderFailure: string | undefined }
+    state: () => Record<'checkpointAt' | 'cosignedAt', number | undefined> &
+      Record<'failure' | 'folderFailure', string | undefined>
   }
   retention: { rowsArchived: () => ReadonlyMap<string, number>; lastSuccessAt: () => number | undefined }
   now: () => number
@@ -200,6 +201,7 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     backupLastSuccess: backupAt === undefined ? [] : one(backupAt / 1_000),
     backupInterval: backupEveryMilliseconds === undefined ? [] : one(backupEveryMilliseconds / 1_000),
     auditCheckpoint: audit.checkpointAt === undefined ? [] : one(audit.checkpointAt / 1_000),
+    auditCosigned: audit.cosignedAt === undefined ? [] : one(audit.cosignedAt / 1_000),
     auditFailing: one(Number((audit.failure ?? audit.folderFailure) !== undefined)),
     ready: one(Number(status !== 'not_ready')),
     buildInfo: one(1, packageJson.version, process.versions.bun ?? ''),

@@ -137,6 +137,10 @@ export const families = {
     'audit_checkpoint_timestamp_seconds',
     'When the audit log was last found complete and signed.',
   ),
+  auditCosigned: gauge(
+    'audit_cosigned_timestamp_seconds',
+    'When the newest checkpoint was signed that a witness has signed too.',
+  ),
   auditFailing: gauge('audit_log_failing', '1 if the audit log could not be signed or published the last time.'),
   ready: gauge('ready', '1 if /readyz responds with 200.'),
   buildInfo: gauge('build_info', 'Version of Latchkey and of Bun; always 1.', 'version bun'),

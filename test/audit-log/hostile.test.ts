@@ -129,6 +129,11 @@ describe('the database', () => {
       { problem: expect.stringContaining('root of the leaves') },
     ],
     [
+      'a salt removed without the record of an erasure',
+      [`update log_entries set salt = null where leaf = ${leafOf(17)}`],
+      { source: 'exchanges', ref: 17, problem: 'the salt is gone, and no record of an erasure says so' },
+    ],
+    [
       'the hash of a tile changed',
       ['update log_nodes set hash = zeroblob(32)'],
       { problem: expect.stringContaining('tile') },
@@ -150,7 +155,7 @@ describe('the database', () => {
     ],
   ])('shows %s', async (_, statements, problem) => {
     await tamper(...statements)
-    expect((await verify()).problems[0]).toMatchObject(problem)
+    expect((await verify()).problems).toContainEqual(expect.objectContaining(problem))
   })
 
   test('without its newest rows, leaves and checkpoints is found by a checkpoint that was kept elsewhere, and by nothing else', async () => {

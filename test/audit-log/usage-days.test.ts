@@ -1,9 +1,9 @@
 // The totals of days: every ledger row is in one record, of several nodes one adds them, and a changed ledger is found.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { createHash } from 'node:crypto'
-import { listLogRecords } from '../../db/tables/audit-log.ts'
+import { listLogRecords } from '../../db/tables/log-records.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { checkUsageDays, createDayClosing, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
+import { hashLeaf, hashNode } from '../../src/transparency/merkle.ts'
 import {
   createDatabase,
   insertOrganizationRows,
@@ -63,11 +63,9 @@ test('each closed day of an organization has its totals and a digest, once, and 
     keys: { 'acme-key': { requests: 2, total_tokens: 6, prompt_tokens: 2, cost_nanodollars: 20 } },
   })
   const { rows } = await own.database.client.execute('select * from usage where id <= 2 order by id')
-  expect(found[0]?.sha256).toBe(
-    createHash('sha256')
-      .update(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
-      .digest('hex'),
-  )
+  const [first, second] = rows.map((row) => hashLeaf(Buffer.from(JSON.stringify(row))))
+  if (first === undefined || second === undefined) throw new Error('The ledger has no rows')
+  expect(found[0]?.root).toBe(Buffer.from(hashNode(first, second)).toString('hex'))
   expect(await results()).toEqual(['same', 'same', 'same'])
 })
 

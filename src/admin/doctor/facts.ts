@@ -1,6 +1,6 @@
 // Collects what the doctor's rules judge: from memory, the database, the disk and the files of the settings. Nothing is fetched.
 import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/read/attention.ts'
 import { readSchemaVersion } from '../../../db/read/facts.ts'
 import { mapInSlices } from '../../../db/read/pace.ts'
@@ -11,6 +11,7 @@ import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Rest } from '../../inference/queue/circuit.ts'
 import { readSpace } from '../../runtime/disk-space.ts'
+import { describeDenial } from '../../runtime/file-access.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { Needs } from '../operation/context.ts'
 import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
@@ -149,11 +150,20 @@ export async function readServer(context: ServerContext): Promise<ServerFacts> {
     // A server database has its own snapshots.
     backup: isFile ? await readBackup(context) : undefined,
     isArchiveFailing: context.retention.isFailing(),
-    auditLog: context.auditLog.state(),
+    auditLog: readAuditLog(context),
     masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,
     tls: tlsState?.(),
     schema: await readSchemaVersion(database.client),
   }
+}
+
+/** A folder that is missing is created with the first checkpoint. */
+function readAuditLog({ auditLog }: Needs<'auditLog'>): ServerFacts['auditLog'] {
+  const { failure, folderFailure, cosignedAt } = auditLog.state()
+  const { mode, folder } = auditLog.settings
+  const denial =
+    mode === 'off' || folder === undefined ? undefined : describeDenial(join(folder, 'file'), { toWrite: true })
+  return { failure, folderFailure: folderFailure ?? denial, cosignedAt }
 }
 
 async function readBackup({ config, backups, backupSchedule }: BackupContext): Promise<BackupFacts> {

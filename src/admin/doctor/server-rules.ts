@@ -18,7 +18,12 @@ export type ServerFacts = {
   /** Whether the last scheduled archive run failed. */
   isArchiveFailing: boolean
   /** Why the audit log could not be signed, and why it could not be published. */
-  auditLog: { failure: string | undefined; folderFailure: string | undefined }
+  auditLog: {
+    failure: string | undefined
+    folderFailure: string | undefined
+    /** When the newest checkpoint that a witness has signed was signed; undefined without a witness. */
+    cosignedAt: number | undefined
+  }
   /** Undefined where the key is a value. `mode` is undefined for a file that is missing or out of reach. */
   masterKeyFile: { path: string; mode: number | undefined } | undefined
   /** The pair in use, and why newer files could not be used. */
@@ -44,7 +49,7 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['backup', facts.backup === undefined ? backupUnknown : judgeBackup(facts.backup, now)],
     ['backup', facts.backup && judgeBackupDisk(facts.backup, facts.disk)],
     ['archive', facts.isArchiveFailing ? archiveFailing : undefined],
-    ['audit_log', judgeAuditLog(facts)],
+    ['audit_log', judgeAuditLog(facts, now)],
     ['master_key', judgeMasterKeyFile(facts)],
     ['tls', judgeTls(facts, now)],
   ]
@@ -73,7 +78,15 @@ const archiveFailing: FindingInput = {
   action: 'Read the log at archive_failed, then run: latchkey archive',
 }
 
-function judgeAuditLog({ auditLog: { failure, folderFailure } }: ServerFacts): FindingInput | undefined {
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+
+/** A witness that comes once a week by USB is no finding. */
+const cosignatureMillisecondsMax = 8 * dayMilliseconds
+
+function judgeAuditLog(
+  { auditLog: { failure, folderFailure, cosignedAt } }: ServerFacts,
+  now: number,
+): FindingInput | undefined {
   if (failure !== undefined) {
     const message = `The audit log could not be signed: ${failure}`
     return {
@@ -83,10 +96,18 @@ function judgeAuditLog({ auditLog: { failure, folderFailure } }: ServerFacts): F
       action: 'Mend the cause: new rows have no proof until then',
     }
   }
-  if (folderFailure === undefined) return undefined
+  if (folderFailure === undefined) return judgeCosignature(cosignedAt, now)
   const message = `The audit log could not be published: ${folderFailure}`
   const action = 'Let the user of the server write to LATCHKEY_AUDIT_DIR; the next checkpoint catches up'
   return { level: 'warning', code: 'audit_log_not_published', message, action }
+}
+
+function judgeCosignature(cosignedAt: number | undefined, now: number): FindingInput | undefined {
+  if (cosignedAt === undefined || now - cosignedAt <= cosignatureMillisecondsMax) return undefined
+  const days = Math.floor((now - cosignedAt) / dayMilliseconds)
+  const message = `The newest checkpoint that a witness has signed is ${days} days old: what came later is held by this machine alone`
+  const action = 'Bring the folder to a witness, and its signature back: latchkey help audit'
+  return { level: 'warning', code: 'audit_cosignature_old', message, action }
 }
 
 const [megabyte, gigabyte] = [1e6, 1e9]

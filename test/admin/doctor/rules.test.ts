@@ -36,7 +36,7 @@ const fineServer: ServerFacts & { backup: BackupFacts } = {
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
   isArchiveFailing: false,
-  auditLog: { failure: undefined, folderFailure: undefined },
+  auditLog: { failure: undefined, folderFailure: undefined, cosignedAt: undefined },
   masterKeyFile: { path: '/data/master.key', mode: 0o100600 },
   tls: { ...validFor(100), failure: undefined },
   schema: 9,
@@ -149,13 +149,23 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['a failed archive run', () => ofServer({ isArchiveFailing: true }), ['error archive_failed']],
   [
     'an audit log that cannot be signed',
-    () => ofServer({ auditLog: { failure: 'no key', folderFailure: 'EACCES' } }),
+    () => ofServer({ auditLog: { failure: 'no key', folderFailure: 'EACCES', cosignedAt: 0 } }),
     ['error audit_log_failed'],
   ],
   [
     'an audit log that cannot be published',
-    () => ofServer({ auditLog: { failure: undefined, folderFailure: 'EACCES' } }),
+    () => ofServer({ auditLog: { failure: undefined, folderFailure: 'EACCES', cosignedAt: 0 } }),
     ['warning audit_log_not_published'],
+  ],
+  [
+    'a checkpoint that a witness signed nine days ago',
+    () => ofServer({ auditLog: { failure: undefined, folderFailure: undefined, cosignedAt: now - 9 * 24 * hour } }),
+    ['warning audit_cosignature_old'],
+  ],
+  [
+    'a checkpoint that a witness signed a week ago',
+    () => ofServer({ auditLog: { failure: undefined, folderFailure: undefined, cosignedAt: now - 7 * 24 * hour } }),
+    [],
   ],
   [
     'a master key that others can read',

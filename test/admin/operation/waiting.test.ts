@@ -15,6 +15,8 @@ const others: OperationName[] = [
   'audit.prove',
   'audit.verify',
   'audit.cosign',
+  'audit.erase',
+  'audit.trail',
   'organizations.list',
   'workspaces.list',
   'keys.list',

@@ -1,0 +1,72 @@
+// Empties what rows of the audit log and the ledger say of a person. Triggers let personal columns become null together, and nothing else
+// change (migrations/0038_erasure.sql).
+import { sql } from 'drizzle-orm'
+import type { Orm } from '../file/open.ts'
+import { type OnProgress, readInSlices } from '../read/slices.ts'
+import { exchangeAudit, usage } from '../schema/record-schema.ts'
+import type { Statement } from '../write/rows.ts'
+
+/** A subject of an issuer. */
+export type ErasedSubject = { issuerId: string; subject: string }
+
+const tables = { exchanges: exchangeAudit, usage } as const
+export type ErasedSource = keyof typeof tables
+
+/** The columns that can say who somebody is. */
+export const personalColumns: Record<ErasedSource, readonly string[]> = {
+  exchanges: [
+    ...['subject', 'subject_token_id', 'subject_token_sha256', 'client_address', 'recorded_claims', 'attribution'],
+    'detail',
+  ],
+  usage: ['subject', 'attribution', 'end_user', 'session_id', 'metadata'],
+}
+
+export function isOfSubject({ issuerId, subject }: ErasedSubject) {
+  return sql`issuer_id = ${issuerId} and subject = ${subject}`
+}
+
+/** `since` and `until`: milliseconds since 1970 UTC, the first included and the second not. */
+export type SubjectRange = { last: number; since?: number | undefined; until?: number | undefined }
+
+/** Lists the ids of a subject's rows up to `last`, oldest first. Reads the whole table: call it with the connection for slow reads. */
+export async function listSubjectRows(
+  reader: Orm,
+  source: ErasedSource,
+  subject: ErasedSubject,
+  { last, since = 0, until: end = Number.MAX_SAFE_INTEGER }: SubjectRange,
+  onProgress?: OnProgress,
+): Promise<number[]> {
+  const table = tables[source]
+  const [first] = await reader.all<{ id: number | null }>(sql`select min(id) as id from ${table}`)
+  const ids: number[] = []
+  const read = ({ from, until }: { from: number; until: number }) =>
+    reader.all<{ ids: string | null }>(sql`
+      select group_concat(id) as ids from (
+        select id from ${table} where id >= ${from} and id < ${until} and ${isOfSubject(subject)}
+          and at >= ${since} and at < ${end} order by id)`)
+  for await (const [found] of readInSlices({ from: first?.id ?? 1, until: last + 1 }, read, onProgress))
+    if (found?.ids != null) ids.push(...found.ids.split(',').map(Number))
+  return ids
+}
+
+/** Empties the personal columns of rows. `ids`: some hundreds at a time, since they run on the connection that serves. */
+export function eraseRows(source: ErasedSource, ids: readonly number[]): Statement {
+  const name = source === 'exchanges' ? 'exchange_audit' : 'usage'
+  const columns = personalColumns[source].map((column) => `${column} = null`).join(', ')
+  return {
+    toSQL: () => ({
+      sql: `update ${name} set ${columns} where id in (select value from json_each(?))`,
+      params: [JSON.stringify(ids)],
+    }),
+  }
+}
+
+/** Removes the salts of leaves: nobody can test any more what they commit to. */
+export function eraseSalts(leaves: readonly number[]): Statement {
+  return {
+    toSQL: () => ({
+      sql: 'update log_entries set salt = null where leaf in (select value from json_each(?))',
+      params: [JSON.stringify(leaves)],
+    }),
+  }
+}

@@ -1,0 +1,175 @@
+// The trail of a subject, from tokens of its issuer to the cost of its requests: written by a running server, checked with the verifier key
+// alone, and refused after any change. Then the same with another subject erased.
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TrailItem } from '../../src/admin/audit-trail.ts'
+import { checkTrailFolder, writeTrail } from '../../src/audit-log/trail-folder.ts'
+import { parseRequest, type TrailHead } from '../../src/audit-log/trail-format.ts'
+import { parseVerifierKey, type VerifierKey } from '../../src/transparency/note.ts'
+import { audience, type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
+
+const dayMilliseconds = 24 * 60 * 60 * 1_000
+
+let federation: Federation
+let temporary: ReturnType<typeof temporaryFolder>
+let key: VerifierKey
+let shift = 0
+
+async function use(subjectToken: string, policy: string, requests: number): Promise<void> {
+  const response = await federation.exchange(subjectToken, { federation_policy_id: policy })
+  const { access_token: token } = (await response.json()) as { access_token: string }
+  for (let count = 0; count < requests; count += 1) {
+    const answer = await fetch(`${federation.server.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'hello' }] }),
+    })
+    expect(answer.status).toBe(200)
+    await answer.text()
+  }
+}
+
+async function write(name: string): Promise<string> {
+  const folder = join(temporary.path, name)
+  const input = { subject: 'workload-1', issuer: 'idp' }
+  const { head, data } = await federation.admin<{ head: TrailHead; data: TrailItem[] }>('audit.trail', input)
+  const textsOf = (kind: string) => data.filter((item) => item.kind === kind).map(({ text }) => text)
+  const proofs = { exchanges: textsOf('exchange'), changes: textsOf('change'), days: textsOf('usage_day') }
+  const requests = textsOf('request').map(parseRequest)
+  await writeTrail(folder, { head, ...proofs, erasures: textsOf('erasure'), requests }, [key])
+  return folder
+}
+
+beforeAll(async () => {
+  temporary = temporaryFolder()
+  federation = await startFederation({ dependencies: { now: () => Date.now() + shift } })
+  const { admin, mint, policy } = federation
+  await admin('prices.set', { prices: [{ model: 'echo', prompt: 1, completion: 2 }] })
+  const other = await admin('policies.create', {
+    ...{ name: 'other', issuer: 'idp', key: 'target', audience, subject: 'workload-2' },
+  })
+  await use(await mint(), policy.id, 2)
+  await federation.exchange(await mint({ aud: 'another audience' }))
+  await use(await mint({ sub: 'workload-2' }), other.id, 1)
+  await use(await mint(), policy.id, 1)
+  await admin('audit.checkpoint')
+  const { keys } = await admin<{ keys: { verifier_key: string }[] }>('audit.log')
+  key = parseVerifierKey(keys[0]?.verifier_key ?? '') as VerifierKey
+})
+afterAll(async () => {
+  await federation.stop()
+  temporary.remove()
+})
+
+test('requests of a day that has not ended are in the trail, and nothing proves them yet', async () => {
+  const found = await checkTrailFolder(await write('open'), [key])
+  expect(found).toMatchObject({
+    problems: [],
+    open: 3,
+    proven: { requests: 0, tokens: 0, nanodollars: 0 },
+    keyDays: [],
+  })
+})
+
+describe('after the day', () => {
+  let folder: string
+  beforeAll(async () => {
+    shift = 2 * dayMilliseconds
+    folder = await write('closed')
+  })
+
+  test('all of the subject and nobody else is there, with its cost, and proven', async () => {
+    const found = await checkTrailFolder(folder, [key])
+    expect(found).toMatchObject({ problems: [], open: 0, proven: { requests: 3 } })
+    expect(found.exchanges.map(({ outcome, reason }) => [outcome, reason])).toEqual([
+      ['issued', null],
+      ['refused', 'audience_mismatch'],
+      ['issued', null],
+    ])
+    expect(found.requests.every(({ isOfExchange, subject }) => isOfExchange && subject === 'workload-1')).toBe(true)
+    expect(found.proven.nanodollars).toBe(
+      found.requests.reduce((sum, { cost_nanodollars: cost }) => sum + (cost ?? 0), 0),
+    )
+    expect(found.proven.nanodollars).toBeGreaterThan(0)
+    expect(found.keyDays.reduce((sum, { shown }) => sum + shown, 0)).toBe(3)
+    expect(found.keyDays.reduce((sum, { all }) => sum + all, 0)).toBe(4)
+    expect([...found.names.values()]).toEqual(expect.arrayContaining(['idp', 'policy', 'target']))
+    const everything = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((each) => each.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
+    expect(everything.join('\n')).not.toContain('workload-2')
+  })
+
+  const files = (within: string, kind: string) =>
+    readdirSync(join(within, kind)).map((name) => join(within, kind, name))
+  const edit = (path: string, from: string | RegExp, to: string) => {
+    const text = readFileSync(path, 'utf8')
+    const edited = text.replace(from, to)
+    if (edited === text) throw new Error(`${path} has no ${from}`)
+    writeFileSync(path, edited)
+  }
+  const extra = (path: string, from: string, to: string) => {
+    const text = readFileSync(path, 'utf8')
+    const [line = ''] = text.match(/^extra .*$/m) ?? []
+    const changed = Buffer.from(line.slice(6), 'base64').toString().replace(from, to)
+    writeFileSync(path, text.replace(line, `extra ${Buffer.from(changed).toString('base64')}`))
+  }
+  test.each<[string, (within: string) => void, string]>([
+    ['an exchange', (within) => extra(files(within, 'exchanges')[0] ?? '', 'issued', 'refused'), 'other_row'],
+    ['an exchange less', (within) => rmSync(files(within, 'exchanges')[0] ?? ''), 'index.html does not show'],
+    [
+      'an exchange twice',
+      (within) => cpSync(files(within, 'exchanges')[0] ?? '', join(within, 'exchanges/again.tlog-proof')),
+      'is there twice',
+    ],
+    ['the totals of the day', (within) => extra(files(within, 'days')[0] ?? '', 'requests', 'Requests'), 'other_row'],
+    ['no totals of the day', (within) => rmSync(join(within, 'days'), { recursive: true }), 'brings the totals'],
+    [
+      'the cost of a request',
+      (within) => edit(join(within, 'requests.ndjson'), /cost_nanodollars\\":\d+/, 'cost_nanodollars\\":1'),
+      'the ledger of',
+    ],
+    ['a request less', (within) => edit(join(within, 'requests.ndjson'), /^.*\n/, ''), 'index.html does not show'],
+    ['a request twice', (within) => edit(join(within, 'requests.ndjson'), /^(.*\n)/, '$1$1'), 'is there twice'],
+    ['the page', (within) => edit(join(within, 'index.html'), 'issued', 'refused'), 'index.html does not show'],
+    ['the subject', (within) => edit(join(within, 'trail.json'), 'workload-1', 'workload-3'), 'is of another subject'],
+    [
+      'the issuer',
+      (within) => edit(join(within, 'trail.json'), /"http:[^"]*"/, '"https://idp.example.com"'),
+      'No change in the log',
+    ],
+    ['no changes', (within) => rmSync(join(within, 'changes'), { recursive: true }), 'No change in the log'],
+    ['the log', (within) => edit(join(within, 'trail.json'), 'latchkey/', 'latchkey/0'), 'is of another log'],
+    [
+      'a proof of another kind',
+      (within) => cpSync(files(within, 'changes')[0] ?? '', join(within, 'exchanges/change.tlog-proof')),
+      'of an entry of kind change',
+    ],
+  ])('%s that was changed is found', async (_, damage, problem) => {
+    const copy = join(temporary.path, 'copy')
+    rmSync(copy, { recursive: true, force: true })
+    cpSync(folder, copy, { recursive: true })
+    damage(copy)
+    expect((await checkTrailFolder(copy, [key])).problems.join('\n')).toContain(problem)
+  })
+
+  test('a trail is not written over another one', async () => {
+    await expect(write('closed')).rejects.toThrow('not empty')
+  })
+
+  test('it is proven after others of its day were erased, and so are trails from before', async () => {
+    const erased = await federation.admin('audit.erase', { subject: 'workload-2', issuer: 'idp', because: 'request 7' })
+    expect(erased).toMatchObject({ exchanges: 1, usage: 1 })
+    const after = await write('after erasure')
+    expect(await checkTrailFolder(after, [key])).toMatchObject({ problems: [], proven: { requests: 3 } })
+    expect(readdirSync(join(after, 'erasures')).length).toBe(1)
+    expect(await checkTrailFolder(folder, [key])).toMatchObject({ problems: [], proven: { requests: 3 } })
+    expect(await federation.admin('audit.verify')).toMatchObject({ ok: true, problems: [], erased: 1 })
+  })
+
+  test('a reason for an erasure that names the subject is refused', async () => {
+    const input = { subject: 'workload-1', issuer: 'idp', because: 'workload-1 asked for it' }
+    await expect(federation.admin('audit.erase', input)).rejects.toThrow('names the subject')
+  })
+})
