@@ -84,10 +84,10 @@ function eraseCommand(): Command {
   const made = command('erase', 'Erase a subject from exchanges and usage; totals and all other proofs stay', [
     'audit erase --subject repo:acme/app --issuer github --because "request 4711 of the data protection officer"',
   ])
-    .requiredOption('--subject <subject>', 'the `sub` of its tokens, exactly')
+    .requiredOption('--subject <subject>', 'only rows of this subject, the `sub` of its tokens')
     .requiredOption('--issuer <issuer>', 'the issuer, by name or id; a deleted one by id')
     .requiredOption('--because <reason>', 'why; the audit log keeps it, so it must not name the subject')
-    .option('--organization <organization>', 'organization of the issuer, by name or id')
+    .option('--organization <organization>', 'organization, by name or id (default: the only one, or default)')
     .addHelpText(
       'after',
       `

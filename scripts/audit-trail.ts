@@ -22,7 +22,7 @@ export function trailCommand(): Command {
       'audit verify ./trail --verifier-key log.vkey',
     ],
   )
-    .requiredOption('--subject <subject>', 'the `sub` of its tokens, exactly')
+    .requiredOption('--subject <subject>', 'only rows of this subject, the `sub` of its tokens')
     .requiredOption('--issuer <issuer>', 'the issuer, by name or id; a deleted one by id')
     .option(
       '--since <time>',
@@ -30,7 +30,7 @@ export function trailCommand(): Command {
       momentText,
     )
     .option('--until <time>', 'only before this time, such as 2026-11-22', momentText)
-    .option('--organization <organization>', 'organization of the issuer, by name or id')
+    .option('--organization <organization>', 'organization, by name or id (default: the only one, or default)')
     .addHelpText(
       'after',
       `
