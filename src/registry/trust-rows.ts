@@ -36,8 +36,11 @@ export type DeletedRows = {
   keyWithHash: (hash: string) => Promise<Key | undefined>
 }
 
-const packedKeys = packing(apiKeys, keyHeadFields, ['label'])
-const packedPolicies = packing(policies, policyHeadFields)
+const packedKeys = packing(apiKeys, { first: keyHeadFields, shortened: ['label'], often: ['managedBy'] })
+const packedPolicies = packing(policies, {
+  first: policyHeadFields,
+  often: ['managedBy', 'subject', 'condition', 'conditionEnvironment'],
+})
 const hashPlaces = [keyHeadFields.indexOf('hash'), keyHeadFields.indexOf('previousHash')]
 /** Where a packed policy has what it names. */
 const places = { keyId: 1, issuerId: 2 } as const

@@ -64,7 +64,7 @@ test('issuers with large key sets are listed, by a condition and by their ids', 
 })
 
 test('packed rows are read in the order of their row numbers', async () => {
-  const packed = packing(issuerKeySets, ['issuerId'])
+  const packed = packing(issuerKeySets, { first: ['issuerId'] })
   const read: string[] = []
   for await (const rows of packed.read(database.orm))
     for (const text of rows.split('\n')) read.push(packed.unpack(text).issuerId)

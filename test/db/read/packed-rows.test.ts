@@ -4,8 +4,8 @@ import { mayHave, packedValue, packing } from '../../../db/read/packed-rows.ts'
 import { apiKeys, policies } from '../../../db/schema/schema.ts'
 import { startTestServer, type TestServer } from '../../support/latchkey.ts'
 
-const packedKeys = packing(apiKeys, ['id', 'hash'], ['label'])
-const packedPolicies = packing(policies)
+const packedKeys = packing(apiKeys, { first: ['id', 'hash'], shortened: ['label'] })
+const packedPolicies = packing(policies, { often: ['subject', 'condition', 'conditionEnvironment'] })
 const oddNames = ['plain', 'quote " and \\ backslash', 'ellipsis … and accent é', '界 and 😀', "it's, [a] {b}"]
 let served: TestServer
 
@@ -16,7 +16,8 @@ beforeAll(async () => {
     const limits = index % 2 === 0 ? { limit: 5, limit_reset: 'daily', allowed_models: ['m "1"', 'n-*'] } : {}
     await served.admin('keys.create', { name, ...limits })
     const condition = index % 2 === 0 ? { condition: 'subject == "a\\n…"' } : { subject: 'line\nbreak\u2028\t…' }
-    await served.admin('policies.create', { name, issuer: 'idp', key: name, audience: name, ...condition })
+    const more = index === 1 ? { description: 'rare "text"', allowed_models: ['only'] } : {}
+    await served.admin('policies.create', { name, issuer: 'idp', key: name, audience: name, ...condition, ...more })
   }
   await served.admin('keys.disable', { key: 'plain' })
 })
@@ -52,8 +53,14 @@ test('the label of a packed key makes no text of two bytes for each character', 
 test('a packed row contains the text of each of its values', async () => {
   const read = await readAll(packedPolicies.read(served.server.context.orm))
   for (const text of read) {
-    const { name, subject, keyId } = packedPolicies.unpack(text)
-    for (const value of [name, keyId, subject ?? name])
+    const { name, subject, keyId, description } = packedPolicies.unpack(text)
+    for (const value of [name, keyId, subject ?? name, description ?? name])
       expect([mayHave(value)(text), mayHave(`${value}.`)(text)]).toEqual([true, false])
   }
+})
+
+test('values that are null in most rows are one null in the text, and lists in them stay texts', async () => {
+  const read = await readAll(packedPolicies.read(served.server.context.orm))
+  expect(read.map((text) => text.endsWith(',null]'))).toEqual(oddNames.map((_, index) => index !== 1))
+  expect(read[1]).toContain('"[\\"only\\"]"')
 })
