@@ -14,6 +14,7 @@ export type Result = {
 
 export const columns = {
   cpuMicroseconds: { title: 'CPU µs', digits: 0 },
+  mainThreadMicroseconds: { title: 'of it in one thread', digits: 0 },
   perSecond: { title: 'per second', digits: 0 },
   p50Milliseconds: { title: 'p50 ms', digits: 2 },
   p99Milliseconds: { title: 'p99 ms', digits: 2 },

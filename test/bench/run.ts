@@ -1,5 +1,6 @@
 // `bun run bench`: what an exchange, an inference request, a preset, the queue, several nodes and a large installation cost, beside bare limits and other programs that
 // are measured in the same run. `bun run bench gateway` measures one of them, `--json` prints JSON. Linux only, by its CPU times.
+import { benchCores } from './cores.ts'
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
 import { benchGrowth } from './growth.ts'
@@ -20,6 +21,7 @@ const benches: Record<string, Bench> = {
   exchange: benchExchange,
   gateway: benchGateway,
   rate: benchRate,
+  cores: benchCores,
   presets: benchPresets,
   queue: benchQueue,
   nodes: benchNodes,

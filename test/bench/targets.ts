@@ -1,5 +1,6 @@
 // The targets of the benches: ratios and differences of figures that were measured in one run, round by round, so that noise that lasts
 // longer than a round counts on both sides.
+import { cpus } from 'node:os'
 import { median, spread } from './measure.ts'
 import { alignColumns, columns, type FigureName, type Result } from './report.ts'
 
@@ -43,6 +44,12 @@ const review = (load: string, figure: FigureName, of: string, bound: Pick<Target
 const recording = (concurrency: number): Target => ({
   ...{ bench: 'review', load: 'exchange', concurrency, figure: cpu, how: 'ratio' },
   ...{ of: 'latchkey, selected claims', to: 'latchkey, no claims', atMost: 1.05 },
+})
+
+/** What one process can serve, whatever the number of cores: a million divided by this is its most requests in a second. */
+const inOneThread = (load: string, concurrency: number, atMost: number): Target => ({
+  ...{ bench: 'cores', load, concurrency, figure: 'mainThreadMicroseconds', how: 'value' },
+  ...{ of: `${cpus().length} of the cores`, to: '', atMost },
 })
 
 const queue = (load: string, figure: FigureName, bound: Pick<Target, 'atLeast' | 'atMost'>): Target => ({
@@ -126,6 +133,9 @@ const targets: Target[] = [
   atRate('exchange ES256', 'bare limit', 2),
   atRate('JSON', 'direct', 3),
   added('stream', 64, 'firstByteMilliseconds', 0.9),
+  inOneThread('RS256', 32, 110),
+  inOneThread('ES256', 32, 110),
+  inOneThread('JSON', 64, 90),
   ...queued,
   grown('startMilliseconds', '100,000 policies and keys', 400),
   grown('rssMegabytes', '100,000 policies and keys', 250),
