@@ -49,6 +49,7 @@ export async function auditRecordOf(
   const subject = boundedText(jwt?.payload.sub)
   // The record of claims lacks the subject, so it is of use only if this column has it as the token does.
   const recordedClaims = isRecordable && subject === jwt.payload.sub ? recorder.record(binding, jwt.payload) : null
+  const ended = isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)
   return {
     at,
     requestId,
@@ -65,13 +66,24 @@ export async function auditRecordOf(
     recordedClaims,
     attribution: isRefusal(outcome) ? null : (facts?.attribution ?? null),
     grant: grant.name,
-    ...(isRefusal(outcome) ? refusedColumns(outcome) : issuedColumns(outcome)),
+    outcome: ended.outcome,
+    error: ended.error,
+    reason: ended.reason,
+    detail: ended.detail,
+    accessTokenId: ended.accessTokenId,
+    accessTokenExpiresAt: ended.accessTokenExpiresAt,
   }
 }
 
 function issuedColumns({ id, expiresAt }: IssuedAccessToken) {
-  const issued = { accessTokenId: id, accessTokenExpiresAt: expiresAt }
-  return { outcome: 'issued' as const, error: null, reason: null, detail: null, ...issued }
+  return {
+    outcome: 'issued' as const,
+    error: null,
+    reason: null,
+    detail: null,
+    accessTokenId: id,
+    accessTokenExpiresAt: expiresAt,
+  }
 }
 
 function refusedColumns({ refused: reason, detail }: Refusal) {

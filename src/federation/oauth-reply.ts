@@ -41,7 +41,7 @@ export function toOAuthError(fault: Fault, requestId: string): Response {
 export function issuedReply({ text, lifetimeSeconds }: IssuedAccessToken, { namesIssuedType }: Grant): Response {
   const body = {
     access_token: text,
-    ...(namesIssuedType ? { issued_token_type: accessTokenType } : {}),
+    issued_token_type: namesIssuedType ? accessTokenType : undefined,
     token_type: 'Bearer',
     expires_in: lifetimeSeconds,
     scope: 'inference',

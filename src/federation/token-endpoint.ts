@@ -160,8 +160,15 @@ async function mint(
   const noted = policy.replayProtection ? noteUse(token, issuer, context, now) : undefined
   if (noted !== undefined && isRefusal(noted)) return noted
   const { allowedModels, allowedPresets } = policy
-  const bearer = { subject: token.subject, keyId: key.id, policyId: policy.id, issuerId: issuer.id, attribution }
-  const subject = { ...bearer, allowedModels, allowedPresets }
+  const subject = {
+    subject: token.subject,
+    keyId: key.id,
+    policyId: policy.id,
+    issuerId: issuer.id,
+    attribution,
+    allowedModels,
+    allowedPresets,
+  }
   // Awaiting both together handles the rejection of one if the other fails.
   const minting = mintAccessToken(context, subject, lifetimeSeconds, now)
   const [issued, replayed] = await Promise.all([minting, noted?.kept])

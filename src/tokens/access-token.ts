@@ -26,7 +26,7 @@ export type AccessTokenClaims = AccessTokenSubject & { id: string }
  */
 export async function mintAccessToken(
   { signingKeys, baseUrl }: { signingKeys: SigningKeys; baseUrl: string },
-  { subject, keyId, policyId, issuerId, attribution, ...allowed }: AccessTokenSubject,
+  bearer: AccessTokenSubject,
   lifetimeSeconds: number,
   now: number,
 ): Promise<IssuedAccessToken> {
@@ -34,30 +34,32 @@ export async function mintAccessToken(
   const iat = Math.floor(now / 1_000)
   const exp = iat + lifetimeSeconds
   const id = crypto.randomUUID()
+  // One object without copies. Members that are undefined are not in the token.
   const claims = {
     iss: baseUrl,
     aud: baseUrl,
-    sub: subject,
-    client_id: keyId,
+    sub: bearer.subject,
+    client_id: bearer.keyId,
     scope: 'inference',
     iat,
     exp,
     jti: id,
-    federation_policy_id: policyId,
-    federation_issuer_id: issuerId,
-    ...(attribution === undefined ? {} : { attribution }),
-    ...authorizationOf(allowed),
+    federation_policy_id: bearer.policyId,
+    federation_issuer_id: bearer.issuerId,
+    attribution: bearer.attribution,
+    authorization_details: authorizationOf(bearer),
   }
   const text = await signJwt({ alg: 'ES256', typ: 'at+jwt', kid: key.kid }, claims, key)
   return { text, id, lifetimeSeconds, expiresAt: exp * 1_000 }
 }
 
-/** The policy's bounds are in the token (RFC 9396 §9.1), because the policy is not read when a request is authorized (reference: Access token). */
-function authorizationOf({ allowedModels, allowedPresets }: Bounds) {
-  if (allowedModels === null && allowedPresets === null) return {}
-  const models = allowedModels === null ? {} : { models: allowedModels }
-  const presets = allowedPresets === null ? {} : { presets: allowedPresets }
-  return { authorization_details: [{ type: authorizationType, ...models, ...presets }] }
+/**
+ * The policy's bounds are in the token (RFC 9396 §9.1), because the policy is not read when a request is authorized (reference: Access token).
+ * Undefined without bounds.
+ */
+function authorizationOf({ allowedModels, allowedPresets }: Bounds): object[] | undefined {
+  if (allowedModels === null && allowedPresets === null) return undefined
+  return [{ type: authorizationType, models: allowedModels ?? undefined, presets: allowedPresets ?? undefined }]
 }
 
 /** The reverse of `authorizationOf`; undefined for details that it does not write. */
