@@ -34,9 +34,13 @@ const hours = totalsIn<UsageHour>(usageHours, ['hour', 'keyId', 'policyId', 'att
 export function usageSums(rows: readonly UsageRow[]): BoundStatement[] {
   const byDay = new Map<string, UsageDay>()
   const byHour = new Map<string, UsageHour>()
+  let before: { row: UsageRow; total: UsageHour } | undefined
   for (const row of rows) {
     addToDay(byDay, row)
-    addToHour(byHour, row)
+    // Rows of one commit mostly have the same total, so that its name need not be made again.
+    const total: UsageHour = before !== undefined && isSameHour(before.row, row) ? before.total : hourOf(byHour, row)
+    before = { row, total }
+    addToHour(total, row)
   }
   return [toStatement(days, byDay), toStatement(hours, byHour)]
 }
@@ -63,7 +67,17 @@ function addToDay(totals: Map<string, UsageDay>, row: UsageRow): void {
   total.costNanodollars = sumOf(total.costNanodollars, row.costNanodollars)
 }
 
-function addToHour(totals: Map<string, UsageHour>, row: UsageRow): void {
+function isSameHour(one: UsageRow, other: UsageRow): boolean {
+  return (
+    one.keyId === other.keyId &&
+    one.policyId === other.policyId &&
+    one.attribution === other.attribution &&
+    one.model === other.model &&
+    Math.floor(one.at / hourMilliseconds) === Math.floor(other.at / hourMilliseconds)
+  )
+}
+
+function hourOf(totals: Map<string, UsageHour>, row: UsageRow): UsageHour {
   const { keyId } = row
   const hour = Math.floor(row.at / hourMilliseconds)
   const [policyId, attribution, model] = [row.policyId ?? '', row.attribution ?? '', row.model ?? '']
@@ -74,6 +88,10 @@ function addToHour(totals: Map<string, UsageHour>, row: UsageRow): void {
     total = { hour, keyId, policyId, attribution, model, requests: 0, totalTokens: 0, costNanodollars: 0 }
     totals.set(name, total)
   }
+  return total
+}
+
+function addToHour(total: UsageHour, row: UsageRow): void {
   total.requests += 1
   total.totalTokens = sumOf(total.totalTokens, row.totalTokens)
   total.costNanodollars = sumOf(total.costNanodollars, row.costNanodollars)

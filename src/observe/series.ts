@@ -72,6 +72,7 @@ function createSeries<Value extends { labels: readonly string[] }>(
 ) {
   const isPerOrganization = names[0] === 'organization'
   const series = new Map<string, Value>()
+  const index = createLabelIndex<Value>()
   const counts = new Map<string, number>()
   const countOf = ([first = '']: readonly string[]) => counts.get(first) ?? 0
   const isFull = (labels: readonly string[]) =>
@@ -83,7 +84,7 @@ function createSeries<Value extends { labels: readonly string[] }>(
   }
   return {
     find: (labels: string[]): Value => {
-      const known = series.get(labels.join('\n'))
+      const known = index.find(labels)
       if (known !== undefined) return known
       if (isFull(labels)) labels.fill(otherLabel, isPerOrganization ? 1 : 0)
       const id = labels.join('\n')
@@ -91,14 +92,51 @@ function createSeries<Value extends { labels: readonly string[] }>(
       if (found !== undefined) return found
       const made = create(labels)
       series.set(id, made)
+      index.add(made)
       recount(labels, 1)
       return made
     },
     all: () => [...series.values()],
-    drop: (index: number, values: ReadonlySet<string>) => {
+    drop: (at: number, values: ReadonlySet<string>) => {
       for (const [id, { labels }] of series) {
-        if (values.has(labels[index] ?? '') && series.delete(id)) recount(labels, -1)
+        if (values.has(labels[at] ?? '') && series.delete(id)) recount(labels, -1)
       }
+      index.clear()
+      for (const each of series.values()) index.add(each)
+    },
+  }
+}
+
+type Branch = Map<string, unknown>
+
+/** Finds values by their labels, one after the other: a text of all of them would be made and hashed for each request. */
+function createLabelIndex<Value extends { labels: readonly string[] }>() {
+  const root: Branch = new Map()
+  /** Of a family without labels. */
+  let only: Value | undefined
+  return {
+    find: (labels: readonly string[]): Value | undefined => {
+      let found: unknown = labels.length === 0 ? only : root
+      for (const label of labels) {
+        found = (found as Branch).get(label)
+        if (found === undefined) return undefined
+      }
+      return found as Value | undefined
+    },
+    add: (value: Value) => {
+      const { labels } = value
+      let branch = root
+      for (const label of labels.slice(0, -1)) {
+        const next = (branch.get(label) as Branch | undefined) ?? new Map()
+        branch.set(label, next)
+        branch = next
+      }
+      if (labels.length === 0) only = value
+      else branch.set(labels.at(-1) ?? '', value)
+    },
+    clear: () => {
+      root.clear()
+      only = undefined
     },
   }
 }
