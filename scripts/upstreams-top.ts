@@ -39,6 +39,7 @@ export function drawQueue({ at, upstreams, keys }: Queue): string {
       ['WAITING', (row) => row.waiting],
       ['TOKENS/S', (row) => row.tokens_per_second],
       ['RESTS', (row) => restsText(row.rests)],
+      ['PROBE', (row) => probeText(row.probe)],
     ],
     'No upstreams. To add one: latchkey upstreams add --name gpu --inference-url http://127.0.0.1:8000/v1',
   )
@@ -64,6 +65,12 @@ export function runningText({ running, max_running: most }: { running: number | 
 
 export function restsText(rests: Queue['upstreams'][number]['rests']): string {
   return rests.map(({ model, until }) => `${model === null ? '' : `${model} `}until ${clockText(until)}`).join(', ')
+}
+
+/** Null without a probe. */
+export function probeText(probe: Queue['upstreams'][number]['probe']): string | null {
+  if (probe === null) return null
+  return probe.problem === null ? `responds in ${probe.milliseconds} ms` : `fails: ${probe.problem}`
 }
 
 function clockText(time: string): string {

@@ -12,7 +12,7 @@ import { removable } from './shared/option-values.ts'
 import { managedBy, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
-import { restsText, runningText, topCommand } from './upstreams-top.ts'
+import { probeText, restsText, runningText, topCommand } from './upstreams-top.ts'
 
 type Upstream = OperationResponse<'upstreams.show'>
 
@@ -24,6 +24,8 @@ const show = (row: Upstream) =>
       forward_headers: row.forward_headers.join(' ') || 'none',
       return_headers: row.return_headers.join(' ') || 'none',
       rests: restsText(row.rests) || null,
+      probe_path: row.probe_path === null ? null : `${row.probe_path} every ${row.probe_seconds} s`,
+      probe: probeText(row.probe),
     }),
     ...managedBy(row),
   })
@@ -80,6 +82,7 @@ function listCommand(): Command {
           ['RUNNING', runningText],
           ['WAITING', (row) => row.waiting],
           ['RESTS', (row) => restsText(row.rests)],
+          ['PROBE', (row) => probeText(row.probe)],
           [
             'CREDENTIAL',
             (row) => (row.credential_exchange !== null ? 'exchange' : row.has_credential ? 'set' : 'none'),

@@ -41,6 +41,7 @@ export const budgets = sqliteTable('budgets', {
   deletedAt: time('deleted_at'),
   managedBy: text('managed_by'),
   hold: text('hold', { enum: holdRules }).notNull(),
+  concurrentRequests: integer('concurrent_requests'),
 })
 
 /** Hours since 1970. Empty texts stand for nulls. */

@@ -39,6 +39,7 @@ import issuerLogins from './migrations/0035_issuer_logins.sql' with { type: 'tex
 import exchangeGrant from './migrations/0036_grant.sql' with { type: 'text' }
 import keyRotation from './migrations/0037_key_rotation.sql' with { type: 'text' }
 import erasure from './migrations/0038_erasure.sql' with { type: 'text' }
+import probes from './migrations/0039_probes.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -81,6 +82,7 @@ export const migrations: Migration[] = [
   { version: 36, name: 'grant', statements: statementsOf(exchangeGrant) },
   { version: 37, name: 'key_rotation', statements: statementsOf(keyRotation) },
   { version: 38, name: 'erasure', statements: statementsOf(erasure) },
+  { version: 39, name: 'probes', statements: statementsOf(probes) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -1,10 +1,9 @@
 // The tables of configuration and working state, as drizzle sees them; a test compares them with migrations/.
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
-import { flag, names, pairs, time, unitPrices } from './columns.ts'
-import type { CredentialExchange } from './credential-exchange.ts'
+import { flag, names, pairs, time } from './columns.ts'
 import type { LintException, PolicyTest } from './policy-parts.ts'
-import { affinities, fairBys, keyKinds, keySources, limitResets, queueClasses, roles } from './value-names.ts'
+import { fairBys, keyKinds, keySources, limitResets, queueClasses, roles } from './value-names.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const presetStatuses = ['active', 'disabled', 'archived'] as const
@@ -71,40 +70,6 @@ export const apiKeys = sqliteTable('api_keys', {
   /** Of the text before a rotation, which works until `previousUntil`; empty without one. */
   previousHash: text('previous_hash').notNull(),
   previousUntil: time('previous_until').notNull(),
-})
-
-export const upstreams = sqliteTable('upstreams', {
-  id: text('id').primaryKey(),
-  name: text('name').notNull(),
-  baseUrl: text('base_url').notNull(),
-  credentialEncrypted: text('credential_encrypted'),
-  models: names('models').notNull(),
-  priority: integer('priority').notNull(),
-  caPem: text('ca_pem'),
-  firstByteSeconds: integer('first_byte_seconds').notNull(),
-  idleSeconds: integer('idle_seconds').notNull(),
-  createdAt: time('created_at').notNull(),
-  updatedAt: time('updated_at').notNull(),
-  deletedAt: time('deleted_at'),
-  forwardHeaders: names('forward_headers').notNull(),
-  returnHeaders: names('return_headers').notNull(),
-  managedBy: text('managed_by'),
-  credentialExchange: text('credential_exchange', { mode: 'json' }).$type<CredentialExchange>(),
-  /** Null where the number of requests that it runs at once is not known. */
-  maxRunning: integer('max_running'),
-  weight: integer('weight').notNull(),
-  affinity: text('affinity', { enum: affinities }).notNull(),
-})
-
-export const prices = sqliteTable('prices', {
-  model: text('model').primaryKey(),
-  promptNanodollars: integer('prompt_nanodollars').notNull(),
-  completionNanodollars: integer('completion_nanodollars').notNull(),
-  cachedNanodollars: integer('cached_nanodollars'),
-  updatedAt: time('updated_at').notNull(),
-  deletedAt: time('deleted_at'),
-  managedBy: text('managed_by'),
-  ...unitPrices,
 })
 
 export const issuers = sqliteTable('issuers', {
@@ -236,8 +201,6 @@ export type IssuerKeySet = typeof issuerKeySets.$inferSelect
 export type LastUseRow = typeof lastUses.$inferSelect
 export type Policy = typeof policies.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
-export type Upstream = typeof upstreams.$inferSelect
 export type ConfigDocument = typeof configDocuments.$inferSelect
-export type Price = typeof prices.$inferSelect
 export type Preset = typeof presets.$inferSelect
 export type PresetVersion = typeof presetVersions.$inferSelect

@@ -13,12 +13,11 @@ import {
   organizations,
   policies,
   presets,
-  prices,
   signingKeys,
-  upstreams,
   users,
   workspaces,
 } from '../schema/schema.ts'
+import { prices, upstreams } from '../schema/upstream-schema.ts'
 import { createBulk, insertion, insertRows, type Statement } from '../write/rows.ts'
 
 export type ChangeKind = AdminChange['kind']

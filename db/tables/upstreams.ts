@@ -1,7 +1,7 @@
 // Upstreams (inference servers) and the prices of models.
 import { and, asc, eq, gt, inArray, isNull } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
-import { type Price, prices, type Upstream, upstreams } from '../schema/schema.ts'
+import { type Price, prices, type Upstream, upstreams } from '../schema/upstream-schema.ts'
 import type { Statement } from '../write/rows.ts'
 import { insertion, insertRows } from '../write/rows.ts'
 

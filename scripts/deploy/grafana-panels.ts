@@ -102,6 +102,10 @@ export const sections: Record<string, Panel[]> = {
       ...panel('Upstreams that rest', 8, 'short', each('latchkey_upstream_resting'), '{{upstream}}'),
       limits: { min: 0, max: 1 },
     },
+    {
+      ...panel('Probes of upstreams', 8, 'short', each('latchkey_upstream_probe_up'), '{{upstream}}'),
+      limits: { min: 0, max: 1 },
+    },
     panel('Failovers by upstream', 8, 'reqps', rate(each('latchkey_upstream_failovers_total')), '{{upstream}}'),
     panel('Requests refused and failed', 8, 'reqps', [
       { expr: rateBy('reason', each('latchkey_refusals_total')), legend: 'refused: {{reason}}' },

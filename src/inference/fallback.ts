@@ -2,8 +2,11 @@
 import { Fault } from '../fault.ts'
 import { giveWayAfter } from '../http/body.ts'
 import { statusOf } from '../http/reply.ts'
+import type { Principal } from '../keys/bearer.ts'
 import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { Budgets } from '../spending/budgets.ts'
+import { askedOf } from './budget-hold.ts'
 import type { Call } from './call.ts'
 import { affinityKeyFor, expectedTokens } from './expectation.ts'
 import type { LedgerEntry } from './ledger.ts'
@@ -11,11 +14,13 @@ import { outgoingBody } from './outgoing-body.ts'
 import type { Place } from './queue/dispatch.ts'
 import { type PlaceContext, searchPlaces } from './queue/places.ts'
 import { forward, type OutgoingBody, type UpstreamContext, type UpstreamResponse } from './upstream/forward.ts'
+import { fairnessHeadersFor, priorityFor } from './upstream/order-hints.ts'
 import type { Attempt, AttemptGroup, Upstream } from './upstream/targets.ts'
 
 /** The response of an upstream, whose body is not read yet, or the fault of an attempt that got none. */
 type Outcome = { attempt: Attempt; status: number } & ({ forwarded: UpstreamResponse } | { fault: Fault })
-export type FallbackContext = UpstreamContext & PlaceContext & { log: Log; metrics: Pick<Metrics, 'countFailover'> }
+export type FallbackContext = UpstreamContext &
+  PlaceContext & { log: Log; metrics: Pick<Metrics, 'countFailover'>; budgets: Pick<Budgets, 'running'> }
 
 /**
  * Statuses by which an upstream says only that it cannot serve the request: its credential, its path, or the model is
@@ -37,11 +42,11 @@ export async function forwardToBest(
   context: FallbackContext,
   recheck: () => void,
 ): Promise<UpstreamResponse> {
-  const nextPlace = searchPlaces(searchFor(request, call, groups, entry, recheck), context)
+  const nextPlace = searchPlaces(searchFor(request, call, groups, entry, context, recheck), context)
   let best: Outcome | undefined
   /** Not reported: it may be the last. */
   let previous: Outcome | undefined
-  let body: OutgoingBody | undefined
+  let sent: SentBody | undefined
   let place: Place | undefined
   const failed: Upstream[] = []
   try {
@@ -53,9 +58,9 @@ export async function forwardToBest(
       if (previous !== undefined) reportFallback(context, entry.requestId, previous)
       place = taken.place
       const { attempt } = taken
-      const isSameModel = attempt.model === entry.attempt?.model
       entry.attempt = attempt
-      if (body === undefined || !isSameModel) body = outgoingBody(call, attempt.model)
+      sent = bodyFor(attempt, entry, sent)
+      const { body } = sent
       if (body?.bytes !== undefined) await giveWayAfter(body.bytes)
       const outcome = await ask(request, body, entry, attempt, context)
       entry.made.push({ ...attempt, status: outcome.status })
@@ -66,7 +71,8 @@ export async function forwardToBest(
         return outcome.forwarded
       }
       // Requests that keep a place while they wait for another could wait for each other.
-      place.end(0)
+      if ('fault' in outcome) place.endAfterCall(0)
+      else place.end(0)
       const isBetter = best === undefined || usefulnessOf(outcome) >= usefulnessOf(best)
       previous = isBetter ? outcome : undefined
       if (!isBetter) reportFallback(context, entry.requestId, outcome)
@@ -74,7 +80,7 @@ export async function forwardToBest(
       if (isBetter) best = outcome
     }
   } catch (error) {
-    place?.end()
+    place?.endAfterCall(undefined)
     abort(best)
     throw error
   }
@@ -83,6 +89,15 @@ export async function forwardToBest(
   entry.attempt = best.attempt
   if ('fault' in best) throw best.fault
   return best.forwarded
+}
+
+/** Written once for attempts that send the same. */
+type SentBody = { model: string | undefined; priority: number | undefined; body: OutgoingBody | undefined }
+
+function bodyFor({ model, upstream }: Attempt, { call, principal }: LedgerEntry, last: SentBody | undefined): SentBody {
+  const priority = call.path.takesPriority ? priorityFor(upstream, principal.key.queueClass) : undefined
+  if (last !== undefined && last.model === model && last.priority === priority) return last
+  return { model, priority, body: outgoingBody(call, model, priority) }
 }
 
 /** A large form passes on as it arrives, so there is nothing to send to another upstream. */
@@ -94,33 +109,42 @@ function searchFor(
   { signal, headers }: Request,
   call: Call,
   groups: readonly AttemptGroup[],
-  { principal: { key }, attribution, startedAt }: LedgerEntry,
+  { principal, attribution, startedAt }: LedgerEntry,
+  { budgets }: FallbackContext,
   recheck: () => void,
 ) {
-  const counter = key.fairBy === 'attribution' && attribution !== null ? `${key.id}\n${attribution}` : key.id
+  const { key } = principal
   return {
     groups,
     key,
-    counter,
+    counter: counterOf(principal, attribution),
     signal,
     recheck,
+    budgets: budgets.running.countersOf(key, askedOf(principal, attribution, call)),
     cost: expectedTokens(call),
     affinityKeyFor: affinityKeyFor(call, headers),
     waitsUntil: startedAt + key.queueSeconds * 1_000,
   }
 }
 
+/** Whose turn it is. */
+function counterOf({ key }: Principal, attribution: string | null): string {
+  return key.fairBy === 'attribution' && attribution !== null ? `${key.id}\n${attribution}` : key.id
+}
+
 async function ask(
   request: Request,
   body: OutgoingBody | undefined,
-  { requestId, call }: LedgerEntry,
+  { requestId, call, principal, attribution }: LedgerEntry,
   attempt: Attempt,
   context: UpstreamContext,
 ): Promise<Outcome> {
   const { path, upstreamPath, sessionId, form } = call
   const { method, query, besideVersion } = path
   try {
-    const outgoing = { method, path: upstreamPath, besideVersion, query, body, requestId, sessionId }
+    const { sendFairnessId } = attempt.upstream
+    const moreHeaders = sendFairnessId ? fairnessHeadersFor(counterOf(principal, attribution)) : undefined
+    const outgoing = { method, path: upstreamPath, besideVersion, query, body, requestId, sessionId, moreHeaders }
     const forwarded = await forward(request, outgoing, attempt.upstream, context)
     return { attempt, status: forwarded.response.status, forwarded }
   } catch (error) {
@@ -135,7 +159,7 @@ async function ask(
 function note(outcome: Outcome, failed: Upstream[], { circuits, monotonic }: PlaceContext): void {
   const { attempt, status } = outcome
   if ('fault' in outcome || status >= 500) {
-    if (!failed.includes(attempt.upstream)) circuits.noteFailure(attempt.upstream, monotonic())
+    if (!failed.includes(attempt.upstream)) circuits.noteFailure(attempt.upstream, 'forwarded' in outcome, monotonic())
     failed.push(attempt.upstream)
     return
   }

@@ -19,8 +19,14 @@ import { unitsOf } from './units.ts'
 import type { Attempt } from './upstream/targets.ts'
 import { type Inspection, raiseToSeen, type TokenCounts } from './usage.ts'
 
-/** How a call ended. `status` is what the caller got, or `statusClientLeft`. */
-export type RequestEnd = { status: number; completed: boolean; clientLeft: boolean; inspected: Inspection }
+/** How a call ended. `status` is what the caller got, or `statusClientLeft`. `callEnd`: see `PassageEnd`. */
+export type RequestEnd = {
+  status: number
+  completed: boolean
+  clientLeft: boolean
+  callEnd?: Promise<void> | undefined
+  inspected: Inspection
+}
 export const nothingSeen: Inspection = { model: undefined, counts: undefined }
 
 /** What an entry is written with. */
@@ -47,7 +53,7 @@ export type LedgerEntry = {
   attempt: Attempt | undefined
   /** Those that have ended, in order. */
   readonly made: MadeAttempt[]
-  /** Its place at the upstream, which is given back before the row is written. */
+  /** Its place at the upstream, which is given back before the row is written, or when the call ends there. */
   place: Place | undefined
   firstByteAt: number | undefined
   /** Gives back what it holds of budgets. */
@@ -85,7 +91,9 @@ export function openLedgerEntry(
 export async function writeLedgerEntry(entry: LedgerEntry, ending: RequestEnd): Promise<void> {
   const { writer, spending, keyRates, now, log } = entry.context
   const row = rowOf(entry, ending)
-  entry.place?.end(row.totalTokens ?? undefined)
+  const tokens = row.totalTokens ?? undefined
+  if (ending.callEnd === undefined) entry.place?.end(tokens)
+  else entry.place?.endAfterCall(tokens, ending.callEnd)
   const stored = entry.call.path.storesResponse ? storedOf(entry, ending) : undefined
   let isCommitted = false
   try {

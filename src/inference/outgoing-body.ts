@@ -8,11 +8,15 @@ import type { OutgoingBody } from './upstream/forward.ts'
 
 /**
  * The body that requests `model`, which is one of `call.models`, or undefined when the body names none. Undefined where
- * the path has no body. A form names one model, and is never changed.
+ * the path has no body. A form names one model, and is never changed. `priority` replaces that of the client.
  */
-export function outgoingBody(call: Call, model: string | undefined): OutgoingBody | undefined {
+export function outgoingBody(
+  call: Call,
+  model: string | undefined,
+  priority: number | undefined,
+): OutgoingBody | undefined {
   const { json, form } = call
-  if (json !== undefined) return { contentType: 'application/json', bytes: jsonFor(json, call, model) }
+  if (json !== undefined) return { contentType: 'application/json', bytes: jsonFor(json, call, model, priority) }
   if (form === undefined) return undefined
   const { contentType, bytes, stream, failure } = form
   return { contentType, bytes, stream, failure }
@@ -22,8 +26,9 @@ function jsonFor(
   sent: JsonObject,
   { fields, requestsUsage }: Call,
   model: string | undefined,
+  priority: number | undefined,
 ): Uint8Array<ArrayBuffer> {
-  let wanted = fields
+  let wanted = priority === undefined ? fields : { ...fields, priority }
   if (requestsUsage)
     wanted = { ...wanted, stream_options: { ...(fields.stream_options as Fields | null), include_usage: true } }
   if (fields.models !== undefined && fields.models !== null) wanted = { ...wanted, models: undefined, model }

@@ -5,8 +5,11 @@ import { clearDeadline, type Deadline, setDeadline } from '../scheduling/deadlin
 import { type Silence, watchSilence } from './silence.ts'
 import type { Inspector } from './usage.ts'
 
-/** Whether the response was sent whole, and whether the client ended it. */
-export type PassageEnd = { completed: boolean; clientLeft: boolean }
+/**
+ * Whether the response was sent whole, and whether the client ended it. `callEnd`: when the upstream ends the call, if it had not yet; it may
+ * never settle, as after an abort.
+ */
+export type PassageEnd = { completed: boolean; clientLeft: boolean; callEnd: Promise<void> | undefined }
 
 export type ResponsePassage = {
   body: ReadableStream<Uint8Array>
@@ -36,6 +39,7 @@ type Controller = ReadableStreamDefaultController<Uint8Array>
 type Passage = ResponsePassage & {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>
   readonly silence: Silence
+  readonly callEnd: PromiseWithResolvers<void>
   controller: Controller | undefined
   /** The pull in progress, or the last one. */
   pulling: Promise<void> | undefined
@@ -60,6 +64,7 @@ export function passThrough(passing: ResponsePassage): ReadableStream<Uint8Array
       upstream: { milliseconds: idleMilliseconds, onSilent: passing.abort },
       client: { milliseconds: clientIdleMilliseconds, onSilent: () => giveUp(passage) },
     }),
+    callEnd: Promise.withResolvers(),
     controller: undefined,
     pulling: undefined,
     leaving: undefined,
@@ -93,20 +98,21 @@ async function pull(passage: Passage, controller: Controller): Promise<void> {
       rejectAfterLeaving(passage)
       const last = passage.settling === undefined ? refusal?.() : undefined
       if (last !== undefined) return await refuse(passage, last)
-      if (inspector.isFinal()) await settleOnce(passage, true)
+      if (inspector.isFinal()) await settleOnce(passage, true, passage.callEnd.promise)
       if (released.byteLength > 0) {
         silence.waitFor('client')
         return controller.enqueue(released)
       }
     }
+    passage.callEnd.resolve()
     rejectAfterLeaving(passage)
     const rest = inspector.rest()
-    await settleOnce(passage, inspector.isWhole())
+    await settleOnce(passage, inspector.isWhole(), undefined)
     if (rest.byteLength > 0) controller.enqueue(rest)
     close(passage)
   } catch (error) {
     silence.stop()
-    if (passage.leaving === undefined) await settleOnce(passage, false)
+    if (passage.leaving === undefined) await settleOnce(passage, false, passage.callEnd.promise)
     throw error
   }
 }
@@ -123,7 +129,7 @@ async function refuse(passage: Passage, last: Uint8Array): Promise<void> {
   if (passage.inspector.isUsageDue()) await readForUsage(passage, undefined)
   rejectAfterLeaving(passage)
   passage.abort()
-  await settleOnce(passage, false)
+  await settleOnce(passage, false, passage.callEnd.promise)
   passage.controller?.enqueue(last)
   close(passage)
 }
@@ -132,8 +138,8 @@ function rejectAfterLeaving({ leaving }: Passage): void {
   if (leaving !== undefined) throw new Error('The client has left')
 }
 
-function settleOnce(passage: Passage, completed: boolean): Promise<void> {
-  passage.settling ??= passage.settle({ completed, clientLeft: passage.clientLeft })
+function settleOnce(passage: Passage, completed: boolean, callEnd: Promise<void> | undefined): Promise<void> {
+  passage.settling ??= passage.settle({ completed, clientLeft: passage.clientLeft, callEnd })
   return passage.settling
 }
 
@@ -162,7 +168,7 @@ async function goOn(passage: Passage): Promise<void> {
 async function end(passage: Passage): Promise<void> {
   passage.abort()
   // Settled before the reader is canceled: a canceled read looks like the end of the response.
-  const settled = settleOnce(passage, false)
+  const settled = settleOnce(passage, false, passage.callEnd.promise)
   await Promise.allSettled([settled, passage.reader.cancel()])
 }
 
@@ -174,6 +180,7 @@ async function readForUsage(passage: Passage, pulling: Promise<void> | undefined
     await pulling?.catch(() => {})
     while (inspector.isUsageDue()) {
       const { done, value } = await reader.read()
+      if (done) passage.callEnd.resolve()
       if (done) break
       inspector.take(value)
     }
@@ -203,7 +210,7 @@ export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response
   try {
     bytes = await response.bytes()
   } catch (error) {
-    await settle({ completed: false, clientLeft })
+    await settle({ completed: false, clientLeft, callEnd: new Promise(() => {}) })
     // In a later turn: otherwise the connection closes before the status is sent, and the runtime prints the error.
     const pull = () => new Promise<void>((_, reject) => setTimeout(() => reject(error)))
     return new ReadableStream({ pull })
@@ -213,6 +220,6 @@ export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response
   }
   onFirstByte()
   inspector.take(bytes)
-  await settle({ completed: !clientLeft, clientLeft })
+  await settle({ completed: !clientLeft, clientLeft, callEnd: undefined })
   return bytes
 }

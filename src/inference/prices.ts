@@ -1,6 +1,6 @@
 // What a request costs when the upstream does not report it: a price list by model pattern. Money is in nanodollars,
 // billionths of a US dollar.
-import type { Price } from '../../db/schema/schema.ts'
+import type { Price } from '../../db/schema/upstream-schema.ts'
 import { nanodollarsPerDollar, responseDollarsMax } from '../limits.ts'
 import type { InferencePath, Unit } from '../values/inference-paths.ts'
 import { compilePatterns } from '../values/pattern.ts'

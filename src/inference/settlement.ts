@@ -44,10 +44,10 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
   const format = streams ? 'events' : isJson(response) ? 'json' : 'other'
   const inspecting = inspectors[format](entry.call)
   const inspector = status < 300 ? withReport(inspecting, format, pending) : inspecting
-  const settle = ({ completed, clientLeft }: PassageEnd) => {
+  const settle = ({ completed, clientLeft, callEnd }: PassageEnd) => {
     pending.restoreIdleLimit()
     const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
-    return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, inspected: inspector.result() })
+    return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, callEnd, inspected: inspector.result() })
   }
   const onFirstByte = () => {
     entry.firstByteAt ??= entry.context.now()
@@ -60,7 +60,7 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
   if (!streams && inspector === inspecting && isShort(response))
     return new Response(await passWhole(passing, response), { status, headers })
   if (response.body === null) {
-    await settle({ completed: true, clientLeft: false })
+    await settle({ completed: true, clientLeft: false, callEnd: undefined })
     return new Response(null, { status, headers })
   }
   const body = passThrough({ ...passing, body: response.body })

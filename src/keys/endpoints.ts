@@ -10,6 +10,7 @@ import { entityTag, ifMatchOf, withCurrent } from '../http/entity-tag.ts'
 import { checkFields, readQuery, rejectQuery } from '../http/input.ts'
 import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
+import type { RequestFacts } from '../spending/budget.ts'
 import type { Budgets } from '../spending/budgets.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { actorOf } from './actor.ts'
@@ -62,12 +63,27 @@ export function createKeyEndpoints(run: RunKeyOperation): Endpoint<CurrentKeyCon
   ]
 }
 
-type CurrentKeyContext = BearerContext & { budgets: Pick<Budgets, 'remainingFor'> }
+type CurrentKeyContext = BearerContext & {
+  budgets: Pick<Budgets, 'remainingFor' | 'running'>
+  dispatch: {
+    ofKey: (keyId: string) => { running: number; waiting: number }
+    runningOfBudget: (counter: string) => number
+  }
+}
+
+/** What runs and waits at this node, and what limits it. */
+function queueOf({ key }: Principal, asking: RequestFacts, { budgets, dispatch }: CurrentKeyContext) {
+  const { running, waiting } = dispatch.ofKey(key.id)
+  const limits = budgets.running.countersOf(key, { ...asking, models: [] }).map((counter) => ({
+    budget: budgets.running.nameOf(counter) ?? '',
+    running: dispatch.runningOfBudget(counter),
+    concurrent_requests: budgets.running.limitOf(counter) ?? 0,
+  }))
+  return { running, waiting, budgets: limits }
+}
 
 /** What remains of the budgets of a caller. */
-function budgetsOf(principal: Principal, request: Request, { budgets, now }: CurrentKeyContext) {
-  const { key, accessToken } = principal
-  const asking = { policyId: accessToken?.policyId ?? null, attribution: attributionOfRequest(principal, request) }
+function budgetsOf({ key }: Principal, asking: RequestFacts, { budgets, now }: CurrentKeyContext) {
   return budgets.remainingFor(key, asking, now()).map(({ budget, per, unit, limit, spent, remaining, resetsAt }) => ({
     ...{ name: budget.row.name, per, unit, limit, spent, remaining },
     resets_at: resetsAt === Infinity ? null : new Date(resetsAt).toISOString(),
@@ -77,8 +93,9 @@ function budgetsOf(principal: Principal, request: Request, { budgets, now }: Cur
 function showCurrent(run: RunKeyOperation): Handle<CurrentKeyContext> {
   return async (request, context) => {
     const principal = await authenticate(request, context)
-    const { key } = principal
+    const { key, accessToken } = principal
     rejectQuery(request)
+    const asking = { policyId: accessToken?.policyId ?? null, attribution: attributionOfRequest(principal, request) }
     const shown = await findKey(run, key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {
@@ -89,7 +106,8 @@ function showCurrent(run: RunKeyOperation): Handle<CurrentKeyContext> {
       is_free_tier: false,
       allowed_data_regions: [],
       free_model_daily_requests: { limit: 0, remaining: 0, used: 0 },
-      budgets: budgetsOf(principal, request, context),
+      budgets: budgetsOf(principal, asking, context),
+      queue: queueOf(principal, asking, context),
       rate_limit: { requests: -1, interval: '1m', note: 'Not in use; see requests_per_minute' },
     }
     return reply(200, { data })

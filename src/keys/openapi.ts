@@ -87,6 +87,11 @@ const currentResponse = type({
     remaining: 'number',
     resets_at: 'string | null',
   }).array(),
+  queue: type({
+    running: 'number.integer',
+    waiting: 'number.integer',
+    budgets: type({ budget: 'string', running: 'number.integer', concurrent_requests: 'number.integer' }).array(),
+  }),
   rate_limit: { requests: 'number.integer', interval: 'string', note: 'string' },
 }).configure({ title: 'CurrentKey' })
 /** Fields that the official client sends and this service does not use. */

@@ -6,10 +6,8 @@ import type { Organization } from '../../db/schema/schema.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Issuer } from '../federation/issuer/issuer.ts'
 import type { IssuerKeys } from '../federation/issuer/issuer-keys.ts'
-import type { Circuits } from '../inference/queue/circuit.ts'
-import type { Dispatch } from '../inference/queue/dispatch.ts'
 import type { Reachability } from '../inference/upstream/reachability.ts'
-import type { Upstream, UpstreamRegistry } from '../inference/upstream/targets.ts'
+import type { UpstreamRegistry } from '../inference/upstream/targets.ts'
 import type { Key } from '../keys/api-key.ts'
 import type { Spending } from '../keys/spending.ts'
 import { labelValuesMax, nanodollarsPerDollar } from '../limits.ts'
@@ -23,10 +21,11 @@ import type { Sample } from '../observe/series.ts'
 import { readSpace } from '../runtime/disk-space.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import type { FindingCounts } from './finding-counts.ts'
+import { type QueueSamplesContext, queueSamples } from './queue-samples.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What a scrape reads. */
-export type MetricsContext = {
+export type MetricsContext = QueueSamplesContext & {
   metrics: Metrics
   registry: UpstreamRegistry & {
     readonly organizations: ReadonlyMap<string, Readonly<Organization>>
@@ -39,9 +38,6 @@ export type MetricsContext = {
   signingKeys: Pick<SigningKeys, 'current'>
   issuerKeys: Pick<IssuerKeys, 'stateOf'>
   reachability: Reachability
-  dispatch: Pick<Dispatch, 'at' | 'ofKey'>
-  circuits: Pick<Circuits<Upstream>, 'rests'>
-  monotonic: () => number
   readiness: Readiness
   /** When the newest backup was made, in milliseconds; undefined without any. */
   backupSchedule: { newestAt: () => number | undefined }
@@ -209,17 +205,6 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
     ...(files !== undefined && { openFiles: one(files.open), openFilesMax: one(files.most) }),
     cpu: one((user + system) / 1e6),
     startTime: one(Math.round(Date.now() / 1_000 - process.uptime())),
-  }
-}
-
-function queueSamples({ registry, dispatch, circuits, monotonic }: MetricsContext): Samples {
-  const upstreams = registry.upstreamsInOrder.slice(0, labelValuesMax)
-  const samplesOf = (read: (upstream: Upstream) => number) =>
-    upstreams.map((upstream) => ({ labels: [upstream.name], value: read(upstream) }))
-  return {
-    upstreamResting: samplesOf((upstream) => Number(circuits.rests(upstream, undefined, monotonic()))),
-    upstreamRunning: samplesOf(({ id }) => dispatch.at(id).running),
-    queueLength: samplesOf(({ id }) => dispatch.at(id).waiting),
   }
 }
 

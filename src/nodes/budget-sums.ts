@@ -123,10 +123,10 @@ function isAfter(totals: HourTotals, last: HourTotals): boolean {
   return false
 }
 
-/** The earliest start of a period that now belongs to. */
+/** The earliest start of a period that now belongs to; now without any. */
 function earliestOf(budgets: readonly Budget[], now: number): number {
   const starts = budgets.flatMap(({ windows }) => windows.map(({ periodAt }) => periodAt(now).start))
-  return Math.min(...starts)
+  return Math.min(now, ...starts)
 }
 
 type FindKey = (id: string) => Promise<{ key: KeyFacts; budgets: readonly Budget[] } | undefined>

@@ -71,6 +71,7 @@ export const families = {
   failures: counter('failures', 'Requests that failed in Latchkey or for lack of an upstream (5xx).', 'reason'),
   upstreamUp: gauge('upstream_up', '1 if the last request to the upstream got a usable response.', 'upstream'),
   upstreamFailovers: counter('upstream_failovers', 'Failed attempts after which another was made.', 'upstream'),
+  upstreamProbe: gauge('upstream_probe_up', '1 if the last probe of the upstream succeeded, else 0.', 'upstream'),
   upstreamResting: gauge('upstream_resting', '1 while requests avoid the upstream after failures, else 0.', 'upstream'),
   upstreamRunning: gauge('upstream_running', 'Requests that run at the upstream at this node.', 'upstream'),
   queueLength: gauge('queue_length', 'Requests that wait for a place at the upstream at this node.', 'upstream'),

@@ -54,6 +54,7 @@ import policyFormJs from './assets/policy-form.js' with { type: 'text' }
 import presetJs from './assets/preset.js' with { type: 'text' }
 import presetFormJs from './assets/preset-form.js' with { type: 'text' }
 import presetsJs from './assets/presets.js' with { type: 'text' }
+import queueJs from './assets/queue.js' with { type: 'text' }
 import recipesJs from './assets/recipes.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
 import signInJs from './assets/sign-in.js' with { type: 'text' }
@@ -103,6 +104,7 @@ const ours = {
   'key-fields.js': keyFieldsJs,
   'policy-fields.js': policyFieldsJs,
   'policy-form.js': policyFormJs,
+  'queue.js': queueJs,
   'recipes.js': recipesJs,
   'router.js': routerJs,
   'sign-in.js': signInJs,

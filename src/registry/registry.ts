@@ -13,10 +13,10 @@ import {
   type Organization,
   organizations,
   signingKeys,
-  upstreams,
   users,
   workspaces,
 } from '../../db/schema/schema.ts'
+import { upstreams } from '../../db/schema/upstream-schema.ts'
 import type { ChangeKind } from '../../db/tables/admin-changes.ts'
 import { listBudgets } from '../../db/tables/budgets.ts'
 import { listBundleSigners } from '../../db/tables/bundle-signers.ts'

@@ -59,7 +59,7 @@ import type { Config, RateLimit } from '../settings/config.ts'
 import { createSettingsInEffect } from '../settings/effective-settings.ts'
 import { openMasterKeyText } from '../tokens/keyring.ts'
 import { openSigningKeys } from '../tokens/signing-keys.ts'
-import { createQueueing } from './queueing.ts'
+import { createQueueing, type QueueContext } from './queueing.ts'
 import { openReplayGuard } from './replay-guard.ts'
 
 /** An open database, whether it is served or not. */
@@ -83,7 +83,8 @@ export type Context = OpenContext &
   HealthContext &
   MetadataContext &
   MetricsEndpointContext &
-  RevisionContext & { accessLog: AccessLog; findingCounts: FindingCounts }
+  RevisionContext &
+  QueueContext & { accessLog: AccessLog; findingCounts: FindingCounts }
 
 /** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
@@ -192,7 +193,6 @@ export async function openServing(
   if (!isInitialized(admin)) throw notInitialized(admin.config)
   const rows = await listSigningKeys(admin.orm)
   const { key: masterKey, hex } = await openMasterKeyText(admin.config.masterKey, rows)
-  const { registry } = admin
   const signingKeys = await openSigningKeys(rows, masterKey)
   admin.follow.onSigningKeys.push(async () => signingKeys.load(await listSigningKeys(admin.orm)))
   const reachability = createReachability()
@@ -200,9 +200,10 @@ export async function openServing(
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
   const page = admin.config.adminPage ? createAdminPage(admin, pageUrl) : undefined
   const { backup, retention, signingKeyDays } = admin.config
+  const credentials = createCredentials({ ...admin, masterKey, fetch })
   const observed = {
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
-    ...createQueueing(admin),
+    ...createQueueing({ ...admin, reachability, credentials, fetch }),
     findingCounts: createFindingCounts(),
     backupEveryMilliseconds: backup?.everyMilliseconds,
     folders: {
@@ -217,15 +218,15 @@ export async function openServing(
     clockDifferences: createClockDifferences(admin.registry.onDeleted),
     ...{ callers: new WeakMap(), revisionKey: createRevisionKey(hex), page, baseUrl, fetch },
     findSession: createSessionFinder(page),
-    listLoginOffers: createLoginOffers(registry),
+    listLoginOffers: createLoginOffers(admin.registry),
     exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
     replayGuard: await openReplayGuard(admin),
-    claimRecorder: createClaimRecorder({ registry, hashFor: (id) => createClaimHash(hex, id) }),
-    keyRates: createKeyRates(registry.onDeleted, await joinRates(admin)),
+    claimRecorder: createClaimRecorder({ registry: admin.registry, hashFor: (id) => createClaimHash(hex, id) }),
+    keyRates: createKeyRates(admin.registry.onDeleted, await joinRates(admin)),
     verifiedTokens: createTokenCache(signingKeys),
     modelLists: createModelLists(admin.monotonic),
     via: `1.1 ${nameInstallation(admin.registry)}`,
-    credentials: createCredentials({ ...admin, masterKey, fetch }),
+    credentials,
   }
 }
 

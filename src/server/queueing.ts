@@ -1,29 +1,42 @@
-// Builds what decides when and where requests run: the queue in front of the inference servers, and which of these rest.
+// Builds what decides when and where requests run: the queue in front of the inference servers, which of these rest, and their probes.
 import { createCircuits } from '../inference/queue/circuit.ts'
-import { createDispatch } from '../inference/queue/dispatch.ts'
+import { createDispatch, type Dispatch } from '../inference/queue/dispatch.ts'
 import type { PlaceContext } from '../inference/queue/places.ts'
+import { createProbes, type ProbeContext, type Probes } from '../inference/queue/probe.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'
 import type { Follow } from '../nodes/follow.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Registry } from '../registry/registry.ts'
 import { every } from '../scheduling/every.ts'
+import type { Budgets } from '../spending/budgets.ts'
 import { hashToUnit } from '../values/hash-unit.ts'
 
 /** `random` returns numbers from 0 to below 1. */
-type Dependencies = {
+type Dependencies = Omit<ProbeContext, 'registry' | 'circuits'> & {
   random: () => number
   registry: Registry
+  budgets: Budgets
   follow: Follow
-  monotonic: () => number
   metrics: Metrics
 }
-export type QueueContext = Pick<PlaceContext, 'circuits'> & { dispatch: ReturnType<typeof createDispatch> }
+export type QueueContext = Pick<PlaceContext, 'circuits'> & { dispatch: Dispatch; probes: Probes }
 
-export function createQueueing({ random, registry, follow, monotonic, metrics }: Dependencies): QueueContext {
+export function createQueueing(dependencies: Dependencies): QueueContext {
+  const { random, registry, budgets, follow, monotonic, metrics } = dependencies
+  const circuits = createCircuits<Upstream>(random)
   return {
-    circuits: createCircuits<Upstream>(random),
+    circuits,
+    probes: createProbes({ ...dependencies, circuits }),
     dispatch: createDispatch({
-      ...{ registry, liveNodes: follow.liveNodes, random, hash: hashToUnit, monotonic, every },
+      ...{
+        registry,
+        budgets: budgets.running,
+        liveNodes: follow.liveNodes,
+        random,
+        hash: hashToUnit,
+        monotonic,
+        every,
+      },
       onWaited: (upstream, queueClass, milliseconds) => metrics.countQueueWait(upstream.name, queueClass, milliseconds),
     }),
   }

@@ -1,5 +1,5 @@
 // What a server does on timers: it rotates the signing key, makes backups, archives rows, signs checkpoints of the audit log, writes last
-// uses, warns of issuer keys that expire and lets the doctor examine everything.
+// uses, warns of issuer keys that expire, probes upstreams and lets the doctor examine everything.
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RunOperation } from '../admin/operations.ts'
 import { describeError } from '../fault.ts'
@@ -23,6 +23,7 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     writeLastUses(context),
     watchKeyExpiry(context),
     examineOnSchedule(context, runOperation),
+    probeOnSchedule(context),
   ]
   // Its last checkpoint is in `closeContext`.
   context.auditLog.begin(packageJson.version)
@@ -55,6 +56,15 @@ function archiveOnSchedule({ retention, archiving }: Context): () => void {
 function writeLastUses({ lastUses, page, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
   return every(lastUseMilliseconds, () => Promise.all([lastUses.flush(), page?.sessions.flush()]), logFailure)
+}
+
+/** The shortest time between two probes of an upstream. */
+const probeMilliseconds = 1_000
+
+/** Probes upstreams, now and on a timer. Returns a function that stops the timer. A slow upstream does not delay the others. */
+function probeOnSchedule({ probes }: Context): () => void {
+  void probes.run()
+  return every(probeMilliseconds, () => void probes.run())
 }
 
 /** The first examination waits as long as the others for a start to settle: it loads what administration needs. */

@@ -14,6 +14,7 @@ import {
 } from './budget-state.ts'
 import { createEstimates, type Estimates } from './estimates.ts'
 import { createHolds } from './holds.ts'
+import { limitRunning, type RunningLimits } from './running-limits.ts'
 import type { BudgetSums, UsageAmounts } from './sums.ts'
 import { holdInTurn, type WaitingRequest } from './turns.ts'
 
@@ -37,6 +38,8 @@ export type Budgets = {
    * @throws Fault `rate_limited` when it has waited for long, and what its check throws
    */
   hold: (key: KeyFacts, waiting: WaitingRequest) => (() => void) | Promise<() => void>
+  /** How many requests may run at once. */
+  running: RunningLimits
   /** What a counter of a budget spent, by window and measure. */
   spentOf: (budget: Budget, counter: string, now: number) => RemainingAmount[]
   /** What remains of every budget that a caller has, whatever models they ask for. */
@@ -46,9 +49,11 @@ export type Budgets = {
 export function createBudgets(): Budgets {
   const [holds, estimates] = [createHolds(), createEstimates()]
   let state = createBudgetState()
+  let running = limitRunning([])
   return {
     install: (budgets, sums) => {
       state = createBudgetState(budgets, sums)
+      running = limitRunning(budgets)
       holds.wakeAll()
     },
     estimates,
@@ -57,6 +62,11 @@ export function createBudgets(): Budgets {
     add: (key, used) => state.sums.add(budgetsOf(state, key), key, used),
     check: (...asked) => check(state, ...asked),
     hold: (key, waiting) => holdInTurn(() => state, holds, key, waiting),
+    running: {
+      countersOf: (...asked) => running.countersOf(...asked),
+      limitOf: (counter) => running.limitOf(counter),
+      nameOf: (counter) => running.nameOf(counter),
+    },
     spentOf: (...asked) => amountsSpent(state, ...asked),
     remainingFor: (key, request, now) =>
       budgetsOf(state, key).flatMap((budget) =>

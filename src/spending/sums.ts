@@ -33,7 +33,7 @@ export function createBudgetSums(budgets: readonly Budget[], countersMax = count
 
   function addTo(budget: Budget, counter: string, at: number, used: Amounts): void {
     const known = counters.get(budget)
-    if (known === undefined) return
+    if (known === undefined || budget.windows.length === 0) return
     const counted = known.get(counter) ?? budget.windows.map(() => [])
     if (!known.has(counter)) known.set(counter, counted)
     for (const [index, window] of budget.windows.entries()) {

@@ -9,7 +9,7 @@ export type Unit = (typeof units)[number]
  * `body`: JSON, a form with a file, or none. `takesStreamOptions`: a stream reports its usage only if `stream_options` asks for it.
  * `generates`: the response is a completion; otherwise all tokens belong to the prompt. `takesBackground`: the work can outlive its
  * request. `errors`: the form in which clients expect errors. `isCharged`: what the response says of usage is that of this request.
- * `unit`: what is counted in addition to tokens. `storesResponse`: the upstream keeps the response under its id; `ofResponse`: the path names
+ * `takesPriority`: vLLM reads `priority` there. `unit`: what is counted in addition to tokens. `storesResponse`: the upstream keeps the response under its id; `ofResponse`: the path names
  * such a response. `besideVersion`: inference servers have the path beside their `/v1`. `query`: parameters that reach the upstream.
  * `reportIn`: which event of a stream has the routing report: the last one, or one more of this object type; undefined where callers get none.
  */
@@ -22,6 +22,7 @@ export type InferencePath = {
   takesBackground: boolean
   errors: 'chat' | 'messages' | 'responses'
   isCharged: boolean
+  takesPriority: boolean
   unit: Unit | undefined
   storesResponse: boolean
   ofResponse: boolean
@@ -38,6 +39,7 @@ const usual = {
   takesBackground: false,
   errors: 'chat',
   isCharged: true,
+  takesPriority: true,
   unit: undefined,
   storesResponse: false,
   ofResponse: false,
@@ -46,13 +48,15 @@ const usual = {
   reportIn: undefined,
 } as const
 const vectors = { ...usual, generates: false } as const
-const counting = { ...usual, isCharged: false, generates: false } as const
+const media = { ...usual, takesPriority: false } as const
+const counting = { ...usual, isCharged: false, generates: false, takesPriority: false } as const
 const stored = {
   ...usual,
   body: 'none',
   generates: false,
   errors: 'responses',
   isCharged: false,
+  takesPriority: false,
   ofResponse: true,
 } as const
 const response = '/responses/{response}'
@@ -69,17 +73,17 @@ export const inferencePaths = {
     storesResponse: true,
     reportIn: 'last event',
   },
-  messages: { ...usual, endpoint: '/messages', errors: 'messages', reportIn: 'last event' },
+  messages: { ...usual, endpoint: '/messages', errors: 'messages', takesPriority: false, reportIn: 'last event' },
   embeddings: { ...vectors, endpoint: '/embeddings' },
   rerank: { ...vectors, endpoint: '/rerank' },
   score: { ...vectors, endpoint: '/score' },
   classify: { ...vectors, endpoint: '/classify', besideVersion: true },
   pooling: { ...vectors, endpoint: '/pooling', besideVersion: true },
-  speech: { ...usual, endpoint: '/audio/speech', unit: 'character' },
-  transcriptions: { ...usual, endpoint: '/audio/transcriptions', body: 'form', unit: 'audio_second' },
-  translations: { ...usual, endpoint: '/audio/translations', body: 'form', unit: 'audio_second' },
-  images: { ...usual, endpoint: '/images/generations', unit: 'image' },
-  imageEdits: { ...usual, endpoint: '/images/edits', body: 'form', unit: 'image' },
+  speech: { ...media, endpoint: '/audio/speech', unit: 'character' },
+  transcriptions: { ...media, endpoint: '/audio/transcriptions', body: 'form', unit: 'audio_second' },
+  translations: { ...media, endpoint: '/audio/translations', body: 'form', unit: 'audio_second' },
+  images: { ...media, endpoint: '/images/generations', unit: 'image' },
+  imageEdits: { ...media, endpoint: '/images/edits', body: 'form', unit: 'image' },
   countTokens: { ...counting, endpoint: '/messages/count_tokens', errors: 'messages' },
   tokenize: { ...counting, endpoint: '/tokenize', besideVersion: true },
   detokenize: { ...counting, endpoint: '/detokenize', besideVersion: true },

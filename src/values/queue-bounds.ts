@@ -4,6 +4,8 @@ import { type } from './shape.ts'
 /** How long a request waits by default, and at most: clients and proxies give up after ten minutes or earlier. */
 export const queueSecondsDefault = 30
 const queueSecondsMax = 600
+/** How often a server is probed by default. */
+export const probeSecondsDefault = 5
 /** More requests at once than any inference server runs. */
 const runningRequestsMax = 100_000
 /** Shares beyond one to a hundred are better made with classes. */

@@ -191,11 +191,17 @@ function measureEmpty(): number {
   const upstream = configuredUpstream('http://127.0.0.1:9/v1')
   const dispatch = createDispatch({
     ...{ registry: { upstreams: new Map([[upstream.id, upstream]]), keys: new Map() }, liveNodes: () => 1 },
+    budgets: { limitOf: () => undefined, nameOf: () => undefined },
     ...{ random: () => 0, hash: () => 0, monotonic: () => performance.now(), every: () => () => {} },
     onWaited: () => {},
   })
   const asked = {
-    ...{ upstreams: [upstream], key: { id: 'key', queueClass: 'normal', queueWeight: 1 } as const, counter: 'key' },
+    ...{
+      upstreams: [upstream],
+      key: { id: 'key', queueClass: 'normal', queueWeight: 1 } as const,
+      counter: 'key',
+      budgets: [],
+    },
     ...{ cost: 1_000, affinityKey: undefined, isRetry: false, waitMillisecondsMax: 30_000 },
     signal: new AbortController().signal,
   }

@@ -213,7 +213,7 @@ describe('Prometheus', () => {
     const echo = await listenLocally(createEchoUpstream(upstreamApiKey))
     const silent = await listenLocally(async () => Response.json({}))
     stopUpstreams = () => Promise.all([echo.listener.drain(), silent.listener.drain()])
-    await admin('upstreams.add', { name: 'silent', base_url: silent.url, models: ['silent'] })
+    await admin('upstreams.add', { name: 'silent', base_url: silent.url, models: ['silent'], probe_path: '/health' })
     await admin('upstreams.add', {
       name: 'echo',
       base_url: `${echo.url}/v1`,

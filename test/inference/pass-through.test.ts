@@ -23,7 +23,8 @@ function start({
     },
   })
   const inspector = inspectEvents({ withholdsUsage: false })
-  const settled = Promise.withResolvers<PassageEnd & { tokens: number | null | undefined }>()
+  const settled = Promise.withResolvers<Omit<PassageEnd, 'callEnd'> & { tokens: number | null | undefined }>()
+  let isCallOver = false
   const outliving: Promise<unknown>[] = []
   let leave = () => {}
   const passed = passThrough({
@@ -42,7 +43,12 @@ function start({
     usageMilliseconds,
     onFirstByte: () => {},
     refusal,
-    settle: async (how) => settled.resolve({ ...how, tokens: inspector.result().counts?.totalTokens }),
+    settle: async ({ callEnd = Promise.resolve(), ...how }) => {
+      void callEnd.then(() => {
+        isCallOver = true
+      })
+      settled.resolve({ ...how, tokens: inspector.result().counts?.totalTokens })
+    },
   })
   const state = { isAborted: false, isSettled: false }
   aborted.promise.then(() => {
@@ -61,6 +67,7 @@ function start({
     settled: settled.promise,
     aborted: aborted.promise,
     state,
+    isCallOver: () => isCallOver,
     outliving,
   }
 }
@@ -185,6 +192,40 @@ describe('a client that leaves', () => {
     await turns()
     expect(await started.settled).toEqual({ completed: true, clientLeft: false, tokens: 7 })
     expect(started.state.isAborted).toBe(false)
+  })
+})
+
+describe('the call of an upstream', () => {
+  test('is over when the upstream ends it, and not when its last event has come', async () => {
+    const { reader, send, close, settled, isCallOver } = start({})
+    send(`${finish + usage}data: [DONE]\n\n`)
+    await reader.read()
+    await settled
+    await turns()
+    expect(isCallOver()).toBe(false)
+    close()
+    await turns()
+    expect(isCallOver()).toBe(true)
+  })
+
+  test('is over when a stream ends without a last event', async () => {
+    const { reader, send, close, settled, isCallOver } = start({})
+    send()
+    close()
+    for (let read = await reader.read(); !read.done; read = await reader.read());
+    await settled
+    await turns()
+    expect(isCallOver()).toBe(true)
+  })
+
+  test('is not known to be over after it was aborted', async () => {
+    const { reader, send, settled, isCallOver } = start({})
+    send()
+    await reader.read()
+    void reader.cancel()
+    await settled
+    await turns()
+    expect(isCallOver()).toBe(false)
   })
 })
 

@@ -1,7 +1,7 @@
 // What a request costs by the price list: the nearest price, cached tokens at their own, in whole nanodollars.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Price } from '../../db/schema/schema.ts'
+import type { Price } from '../../db/schema/upstream-schema.ts'
 import { compilePrices, costOf } from '../../src/inference/prices.ts'
 import type { Unit } from '../../src/values/inference-paths.ts'
 

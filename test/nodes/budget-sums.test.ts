@@ -43,7 +43,16 @@ const budgetOf = (name: string, more: Partial<BudgetRow>): BudgetRow => ({
     ],
     mode: 'block',
   },
-  ...{ unpriced: 'count', createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null, hold: 'off', ...more },
+  ...{
+    unpriced: 'count',
+    createdAt: 1,
+    updatedAt: 1,
+    deletedAt: null,
+    managedBy: null,
+    hold: 'off',
+    concurrentRequests: null,
+    ...more,
+  },
 })
 const deletedKey = { ...rows.key, id: 'own-deleted', name: 'deleted', hash: 'd'.padEnd(64, '0'), deletedAt: 2 }
 

@@ -3,9 +3,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { answer } from '../support/inference.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { findBarriers, type OpenedPage, openAdminPage, overflowOf } from '../support/opened-page.ts'
+import { startScriptedUpstream } from '../support/scripted-upstream.ts'
 import { isServerKind } from '../support/server-kind.ts'
+import { until } from '../support/until.ts'
 
 type Key = Row & { key: string; hash: string }
 const hostile = `<img src=x onerror=alert(1)>=1+1 ${'W'.repeat(80)}`
@@ -197,6 +200,35 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByText('signs soon').waitFor()
     await go('#/changes')
     await page.getByText('signing_keys.rotate').first().waitFor()
+  })
+
+  test('shows what runs and waits, and whose requests these are, while it changes', async () => {
+    const gpu = await startScriptedUpstream()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gpu.answer.current = () => promise.then(() => Response.json(answer))
+    await latchkey.admin('upstreams.add', { name: 'gpu', base_url: gpu.url, models: ['held'], max_running: 1 })
+    const { key } = await newKey('busy')
+    await go('#/upstreams')
+    const load = (name: string) => page.getByRole('table', { name }).getByRole('row')
+    const hold = async () => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+      const body = JSON.stringify({ model: 'held', messages: [], provider: { only: ['gpu'] } })
+      return (await fetch(`${latchkey.server.baseUrl}/chat/completions`, { method: 'POST', headers, body })).status
+    }
+    const all = [hold()]
+    await until('the first request', () => gpu.requests.length === 1)
+    all.push(hold(), hold())
+    await load('Load of inference servers')
+      .filter({ hasText: /gpu.*1 of 1.*2/s })
+      .waitFor()
+    await load('Keys with requests')
+      .filter({ hasText: /busy.*1.*2/s })
+      .waitFor()
+    resolve()
+    expect(await Promise.all(all)).toEqual([200, 200, 200])
+    await page.getByText('Nothing runs or waits at this moment').waitFor()
+    await latchkey.admin('upstreams.remove', { upstream: 'gpu' })
+    await gpu.stop()
   })
 
   test('has no buttons for a key that only reads, and ends when the key is disabled', async () => {

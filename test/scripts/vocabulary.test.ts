@@ -39,6 +39,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--because': ['reason', /^why/],
   '--before-id': ['id', /before this id, for the next page/],
   '--ca-file': ['path', /^certificates \(PEM\) to trust/],
+  '--concurrent-requests': ['number', /run at once; more wait for their turn/],
   '--contains': ['text', /names that contain this text/],
   '--description': ['text', /^(?:new description|what the policy is for)$/],
   '--dry-run': ['switch', /without (?:saving|changing)|save nothing|delete nothing/],

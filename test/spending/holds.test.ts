@@ -91,6 +91,7 @@ test('a request that has waited for long is refused with 429, a reason to try ag
       mode: 'block',
       unpriced: 'count',
       hold: 'expected',
+      concurrentRequests: null,
     },
     ...{ createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null },
   }

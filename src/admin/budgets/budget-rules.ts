@@ -9,7 +9,9 @@ const budgetsOfKeyMax = 50
 
 /** @throws Fault `invalid` for a budget that cannot work as it says */
 export function checkBudget(registry: Registry, row: Budget): void {
-  const { each, overrides, windows } = row
+  const { each, overrides, windows, concurrentRequests } = row
+  if (windows.length === 0 && concurrentRequests === null)
+    throw new Fault('invalid', 'A budget limits something: set windows or concurrent_requests')
   if (overrides !== null && each === null)
     throw new Fault('invalid', 'overrides are for single values of each: set each, or remove overrides')
   const periods = windows.map(({ per }) => per)

@@ -1,7 +1,8 @@
 // The saved objects of an organization as entries of a document. Secrets are never among them.
 
 import { createPace, mapInSlices } from '../../../db/read/pace.ts'
-import type { ApiKey, Issuer, Policy, Price, Upstream } from '../../../db/schema/schema.ts'
+import type { ApiKey, Issuer, Policy } from '../../../db/schema/schema.ts'
+import type { Price, Upstream } from '../../../db/schema/upstream-schema.ts'
 import { listApiKeys } from '../../../db/tables/api-keys.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
 import { listPrices } from '../../../db/tables/upstreams.ts'

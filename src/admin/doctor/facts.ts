@@ -108,16 +108,17 @@ function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): Is
   return keysExpireAt === null ? undefined : { isBundle, at: keysExpireAt }
 }
 
-export type UpstreamContext = Needs<'registry' | 'reachability' | 'circuits' | 'monotonic'>
+export type UpstreamContext = Needs<'registry' | 'reachability' | 'circuits' | 'probes' | 'monotonic'>
 
 export function readUpstreamFacts(context: UpstreamContext): Promise<UpstreamFacts[]> {
-  const { registry, reachability, circuits, monotonic } = context
+  const { registry, reachability, circuits, probes, monotonic } = context
   const at = monotonic()
   return mapInSlices(registry.upstreamsInOrder, (upstream) => ({
     name: upstream.name,
     ca: validityIn(upstream.caPem),
     isFailing: reachability?.of(upstream) === false,
     restsFor: restOf(circuits?.list(upstream, at), at),
+    probeProblem: probes?.of(upstream)?.problem,
   }))
 }
 

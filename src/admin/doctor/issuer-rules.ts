@@ -135,9 +135,11 @@ export type UpstreamFacts = {
   isFailing: boolean
   /** Milliseconds since requests avoid it after failures. */
   restsFor: number | undefined
+  /** Why its last probe failed. */
+  probeProblem: string | undefined
 }
 
-export function judgeUpstream({ name, ca, isFailing, restsFor }: UpstreamFacts, now: number): Finding[] {
+export function judgeUpstream({ name, ca, isFailing, restsFor, probeProblem }: UpstreamFacts, now: number): Finding[] {
   const which = `the upstream ${JSON.stringify(name)}`
   const expiry = ca && judgeExpiry(ca, now)
   const action = `latchkey upstreams check ${shellWord(name)}`
@@ -149,8 +151,12 @@ export function judgeUpstream({ name, ca, isFailing, restsFor }: UpstreamFacts, 
     ...{ level: 'warning', code: 'upstream_resting', action },
     message: `Requests avoid ${which}, which has failed for ${durationText(milliseconds / 1_000)}`,
   })
+  const probing: FindingInput = {
+    ...{ level: 'warning', code: 'upstream_probe_failing', action },
+    message: `The probe of ${which} fails: ${probeProblem}`,
+  }
   const found: (FindingInput | undefined)[] = [
-    restsFor !== undefined ? resting(restsFor) : isFailing ? failing : undefined,
+    probeProblem !== undefined ? probing : restsFor !== undefined ? resting(restsFor) : isFailing ? failing : undefined,
     expiry && {
       level: expiry.level,
       code: 'upstream_ca_expires',

@@ -39,7 +39,6 @@ const windowShape = type({ '+': 'reject', per: type.enumerated(...budgetPeriods)
 
 export const windowsShape = windowShape
   .array()
-  .moreThanLength(0)
   .atMostLength(budgetPeriods.length)
   .narrow((windows, context) => {
     const periods = windows.map(({ per }) => per)

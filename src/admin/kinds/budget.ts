@@ -2,6 +2,7 @@
 // admin/budgets.
 
 import { type Budget, budgetModes, holdRules, unpricedRules } from '../../../db/schema/budget-schema.ts'
+import { runningRequestsShape } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape } from '../../values/shapes.ts'
 import { eachShape, overridesShape, scopeShape, shownTopUp, shownWindow, windowsShape } from './budget-shapes.ts'
@@ -54,7 +55,7 @@ export const budgetFields = {
   },
   windows: {
     shape: windowsShape,
-    required: true,
+    default: [],
     column: 'windows',
     normal: sortedByPeriod,
     shown: shownWindow.array(),
@@ -62,6 +63,18 @@ export const budgetFields = {
       option: '--windows <amounts...>',
       says: 'what may be used in an hour, day, week, month or lifetime, such as month=20usd or day=5usd,1000requests',
       form: 'windows',
+    },
+  },
+  concurrent_requests: {
+    shape: runningRequestsShape,
+    column: 'concurrentRequests',
+    shown: 'number.integer | null',
+    line: 'running at most?',
+    flag: {
+      option: '--concurrent-requests <number>',
+      says: 'requests that run at once; more wait for their turn (default: any number)',
+      form: 'number',
+      no: 'let any number of requests run at once',
     },
   },
   overrides: {

@@ -1,7 +1,7 @@
 // The fields of a price: US dollars per million tokens, and for what is not counted in tokens, of the models that a
 // pattern names.
 
-import type { Price } from '../../../db/schema/schema.ts'
+import type { Price } from '../../../db/schema/upstream-schema.ts'
 import { modelCharactersMax, priceDollarsMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { moneyShape } from '../../values/shapes.ts'

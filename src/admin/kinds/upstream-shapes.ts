@@ -1,8 +1,14 @@
-// The rules of the values of an upstream that have more than a type.
+// The rules of the values of an upstream that have more than a type, and the forms in which they are stored and shown.
 
+import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
+import { Fault } from '../../fault.ts'
+import { type HeaderDirection, headerProblem } from '../../inference/upstream/headers.ts'
 import { upstreamHeadersMax, urlCharactersMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { claimValueShape, textCheckedLater, textShape } from '../../values/shapes.ts'
+import type { StoredForm } from './fields.ts'
+
+const pathCharactersMax = 1_024
 
 /** Must be written as it is used, so that an admin sees where requests go. An error does not quote it, since it may contain a credential. */
 export const upstreamUrlShape = type('string').narrow((text, context) => {
@@ -27,9 +33,14 @@ export const credentialShape = type('unknown')
   )
   .as<string | null>()
 
-export const headersShape = type('string').array().atMostLength(upstreamHeadersMax).or('null')
+/** Printable ASCII without a query: it is the end of a URL. */
+export const probePathShape = type('string').narrow(
+  (text, context) =>
+    (text.length <= pathCharactersMax && /^\/[\x21-\x7e]*$/.test(text) && !/[?#\\]|\/\.{1,2}(?:\/|$)/.test(text)) ||
+    context.mustBe('a path such as /health, without query, fragment or dots'),
+)
 
-const pathCharactersMax = 1_024
+export const headersShape = type('string').array().atMostLength(upstreamHeadersMax).or('null')
 
 export const exchangeShape = type({
   '+': 'reject',
@@ -48,5 +59,32 @@ export function withoutSlash(url: string): string {
 }
 
 const time = type('string').configure({ format: 'date-time' })
+export const probeShape = type({
+  ok: 'boolean',
+  at: time,
+  milliseconds: 'number.integer',
+  problem: 'string | null',
+})
 /** `model` is null where the whole upstream rests. */
 export const restShape = type({ model: 'string | null', since: time, until: time })
+
+/** As it is sent. */
+export function showExchange(exchange: unknown): object {
+  const { tokenFile, url, policy, audience, scope } = exchange as CredentialExchange
+  return { token_file: tokenFile, url, policy, audience, scope }
+}
+
+export function omitNulls(value: unknown): object {
+  return Object.fromEntries(Object.entries(value as object).filter(([, member]) => member !== null))
+}
+
+/** In lower case, each once. Null is the same as none. */
+export function storedHeaders(doing: HeaderDirection): StoredForm {
+  const toColumn = (value: unknown) => {
+    const names = (value ?? []) as string[]
+    const problem = names.map((name) => headerProblem(name, doing)).find((found) => found !== undefined)
+    if (problem !== undefined) throw new Fault('invalid', problem)
+    return [...new Set(names.map((name) => name.toLowerCase()))]
+  }
+  return { toColumn, toShown: (names) => names }
+}

@@ -1,11 +1,8 @@
 // The fields of an upstream, in the order in which documents, responses and commands have them. What is particular to upstreams lies in
 // admin/upstreams.
 
-import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
-import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/upstream-schema.ts'
 import { affinities } from '../../../db/schema/value-names.ts'
-import { Fault } from '../../fault.ts'
-import { type HeaderDirection, headerProblem } from '../../inference/upstream/headers.ts'
 import {
   issuerCaCharactersMax,
   upstreamFirstByteSecondsDefault,
@@ -13,15 +10,20 @@ import {
   upstreamPriorityMax,
   upstreamSecondsMax,
 } from '../../limits.ts'
-import { runningRequestsShape, weightShape } from '../../values/queue-bounds.ts'
+import { probeSecondsDefault, runningRequestsShape, weightShape } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { modelPatternsShape, nameShape } from '../../values/shapes.ts'
-import { type Fields, type StoredForm, storedTime } from './fields.ts'
+import { type Fields, storedTime } from './fields.ts'
 import {
   credentialShape,
   exchangeShape,
   headersShape,
+  omitNulls,
+  probePathShape,
+  probeShape,
   restShape,
+  showExchange,
+  storedHeaders,
   upstreamUrlShape,
   withoutSlash,
 } from './upstream-shapes.ts'
@@ -118,6 +120,52 @@ export const upstreamFields = {
       choices: affinities,
     },
   },
+  probe_path: {
+    shape: probePathShape.or('null'),
+    column: 'probePath',
+    shown: text,
+    line: 'probe path?',
+    flag: {
+      option: '--probe-path <path>',
+      says: 'path that shows its health, beside its /v1, such as /health (default: no probe)',
+      no: 'do not probe it',
+    },
+  },
+  probe_seconds: {
+    shape: type(`1 <= number.integer <= ${upstreamSecondsMax}`),
+    default: probeSecondsDefault,
+    column: 'probeSeconds',
+    shown: 'number.integer',
+    flag: {
+      option: '--probe-every <duration>',
+      says: 'how often it is probed (default: 5s)',
+      form: 'duration',
+    },
+  },
+  send_priority: {
+    shape: type('boolean'),
+    default: false,
+    column: 'sendPriority',
+    shown: 'boolean',
+    line: 'send priority',
+    flag: {
+      option: '--send-priority',
+      says: 'set `priority` in bodies by the class of the key, for a vLLM with priority scheduling',
+      no: 'leave bodies as they are',
+    },
+  },
+  send_fairness_id: {
+    shape: type('boolean'),
+    default: false,
+    column: 'sendFairnessId',
+    shown: 'boolean',
+    line: 'send fairness id',
+    flag: {
+      option: '--send-fairness-id',
+      says: 'send whose request it is, for the inference extension of the Gateway API',
+      no: 'do not send whose request it is',
+    },
+  },
   ca_pem: {
     shape: type(`string <= ${issuerCaCharactersMax} | null`),
     isSourced: true,
@@ -186,28 +234,8 @@ export const upstreamFields = {
   running: { shown: 'number.integer | null', line: 'running?' },
   waiting: { shown: 'number.integer | null', line: 'waiting?' },
   rests: { shown: restShape.array(), line: 'resting?' },
+  probe: { shown: probeShape.or('null'), line: 'probe?' },
   managed_by: { column: 'managedBy', shown: text },
   created_at: { column: 'createdAt', stored: storedTime, shown: time.or('null') },
   updated_at: { column: 'updatedAt', stored: storedTime, shown: time.or('null') },
 } as const satisfies Fields<UpstreamRow>
-
-/** As it is sent. */
-function showExchange(exchange: unknown): object {
-  const { tokenFile, url, policy, audience, scope } = exchange as CredentialExchange
-  return { token_file: tokenFile, url, policy, audience, scope }
-}
-
-function omitNulls(value: unknown): object {
-  return Object.fromEntries(Object.entries(value as object).filter(([, member]) => member !== null))
-}
-
-/** In lower case, each once. Null is the same as none. */
-function storedHeaders(doing: HeaderDirection): StoredForm {
-  const toColumn = (value: unknown) => {
-    const names = (value ?? []) as string[]
-    const problem = names.map((name) => headerProblem(name, doing)).find((found) => found !== undefined)
-    if (problem !== undefined) throw new Fault('invalid', problem)
-    return [...new Set(names.map((name) => name.toLowerCase()))]
-  }
-  return { toColumn, toShown: (names) => names }
-}

@@ -17,6 +17,7 @@ import type { Outbound } from '../../federation/issuer/guarded-fetch.ts'
 import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Circuits } from '../../inference/queue/circuit.ts'
 import type { Dispatch } from '../../inference/queue/dispatch.ts'
+import type { Probes } from '../../inference/queue/probe.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
 import type { Upstream } from '../../inference/upstream/targets.ts'
 import type { Spending } from '../../keys/spending.ts'
@@ -75,6 +76,7 @@ export type AdminContext = {
   reachability?: Reachability
   dispatch?: Pick<Dispatch, 'at' | 'keys' | 'tokensPerSecond'>
   circuits?: Pick<Circuits<Upstream>, 'list'>
+  probes?: Pick<Probes, 'of'>
   clockDifferences?: ClockDifferences
   /** Only in a process that serves the admin page. */
   page?: Page | undefined

@@ -19,6 +19,7 @@ import type { identityResponse, sessionResponse } from '../sessions/session-resp
 import type { signingKeyResponse } from '../signing-keys.ts'
 import type { systemResponse } from '../system.ts'
 import type { priceListResponse } from '../upstreams/prices.ts'
+import type { queueResponse } from '../upstreams/queue-state.ts'
 import type { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
 
 export type Backtest = typeof backtestResponse.infer
@@ -39,6 +40,8 @@ export type PresetVersion = typeof versionResponse.infer
 export type Price = (typeof priceListResponse.infer)['data'][number]
 /** A session of the page. */
 export type SignedIn = typeof sessionResponse.infer
+/** What runs and waits at the inference servers. */
+export type Queue = typeof queueResponse.infer
 export type SigningKey = typeof signingKeyResponse.infer
 export type System = typeof systemResponse.infer
 export type Upstream = typeof upstreamResponse.infer

@@ -1,6 +1,6 @@
 // Admin operations on prices: US dollars per million tokens, by model pattern. They apply if an upstream does not report a cost.
 import { mapInSlices } from '../../../db/read/pace.ts'
-import type { Price } from '../../../db/schema/schema.ts'
+import type { Price } from '../../../db/schema/upstream-schema.ts'
 import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/tables/upstreams.ts'
 import { pricesAtOnceMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'

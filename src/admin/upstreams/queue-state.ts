@@ -2,7 +2,7 @@
 import { Fault } from '../../fault.ts'
 import type { Upstream } from '../../inference/upstream/targets.ts'
 import { type } from '../../values/shape.ts'
-import { restShape } from '../kinds/upstream-shapes.ts'
+import { probeShape, restShape } from '../kinds/upstream-shapes.ts'
 import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
 
@@ -14,6 +14,7 @@ export const queueResponse = type({
     max_running: 'number.integer | null',
     waiting: 'number.integer',
     rests: restShape.array(),
+    probe: probeShape.or('null'),
     tokens_per_second: 'number',
   }).array(),
   keys: type({
@@ -25,12 +26,20 @@ export const queueResponse = type({
   }).array(),
 }).configure({ title: 'Queue' })
 
-type QueueContext = Needs<'dispatch' | 'circuits' | 'now' | 'monotonic'>
+type QueueContext = Needs<'dispatch' | 'circuits' | 'probes' | 'now' | 'monotonic'>
 
 /** Null where nothing is served. */
 export function queueStateOf(context: QueueContext, upstream: Upstream) {
   const { running = null, waiting = null } = context.dispatch?.at(upstream.id) ?? {}
-  return { running, waiting, rests: restsOf(context, upstream) }
+  return { running, waiting, rests: restsOf(context, upstream), probe: probeOf(context, upstream) }
+}
+
+/** Null until the first one has ended. */
+function probeOf({ probes }: QueueContext, upstream: Upstream): typeof probeShape.infer | null {
+  const last = probes?.of(upstream)
+  if (last === undefined) return null
+  const { at, milliseconds, problem = null } = last
+  return { ok: problem === null, at: timeOf(at), milliseconds: Math.round(milliseconds), problem }
 }
 
 function restsOf({ circuits, now, monotonic }: QueueContext, upstream: Upstream): (typeof restShape.infer)[] {
@@ -52,11 +61,11 @@ export async function showQueue(context: QueueContext & Needs<'registry'>): Prom
   const { dispatch, registry, now } = context
   if (dispatch === undefined) throw new Fault('conflict', 'No server runs on this database; start it: latchkey serve')
   const upstreams = registry.upstreamsInOrder.map((upstream) => {
-    const { running, waiting, rests } = queueStateOf(context, upstream)
+    const { running, waiting, rests, probe } = queueStateOf(context, upstream)
     const rate = tenths(dispatch.tokensPerSecond(upstream.id))
     return {
       ...{ name: upstream.name, running: running ?? 0, max_running: upstream.maxRunning, waiting: waiting ?? 0 },
-      ...{ rests, tokens_per_second: rate },
+      ...{ rests, probe, tokens_per_second: rate },
     }
   })
   const busiest = dispatch

@@ -1,7 +1,7 @@
 // What admins send about upstreams: the shapes of the inputs, and the columns that an exchange sets.
 import { isAbsolute } from 'node:path'
 import type { CredentialExchange } from '../../../db/schema/credential-exchange.ts'
-import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/upstream-schema.ts'
 import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape } from '../../values/shapes.ts'

@@ -1,6 +1,6 @@
 // Admin operations on upstreams: the inference servers of the installation, the models that each serves, and whether it responds.
 
-import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/upstream-schema.ts'
 import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
@@ -77,7 +77,10 @@ async function addUpstream(context: ChangeContext & ShowContext & Needs<'config'
 
 type NewColumns = Pick<UpstreamRow, 'name' | 'baseUrl' | 'models' | 'priority' | 'caPem'> &
   Pick<UpstreamRow, 'firstByteSeconds' | 'idleSeconds' | 'forwardHeaders' | 'returnHeaders'> &
-  Pick<UpstreamRow, 'maxRunning' | 'weight' | 'affinity'>
+  Pick<
+    UpstreamRow,
+    'maxRunning' | 'weight' | 'affinity' | 'probePath' | 'probeSeconds' | 'sendPriority' | 'sendFairnessId'
+  >
 
 /** The row of a new upstream, without its credential; `now` in milliseconds. */
 export function draftUpstream(input: typeof addInput.infer, now: number): UpstreamRow {
@@ -125,7 +128,7 @@ function checkName({ registry }: Needs<'registry'>, name: string, exceptId?: str
     throw new Fault('conflict', `An upstream named ${JSON.stringify(name)} already exists; choose another name`)
 }
 
-type ShowContext = Needs<'inEffect' | 'dispatch' | 'circuits' | 'now' | 'monotonic'>
+type ShowContext = Needs<'inEffect' | 'dispatch' | 'circuits' | 'probes' | 'now' | 'monotonic'>
 
 function showUpstream(context: ShowContext, row: Upstream): typeof upstreamResponse.infer {
   const isConfigured = row.id === configuredUpstreamName

@@ -1,7 +1,8 @@
 // Which inference servers rest after failures, and until when. Pure: times are arguments, in milliseconds of a monotonic clock.
 
-/** Failures in a row before a server rests. */
+/** Failures in a row before a server rests. One slow probe of a busy server means little. */
 const failuresMax = 3
+const probeFailuresMax = 2
 const restMillisecondsMin = 1_000
 const restMillisecondsMax = 30_000
 /** What nobody has tried for so long is unknown. */
@@ -21,35 +22,54 @@ export type Circuits<Server extends object> = {
    */
   admits: (server: Server, model: string | undefined, now: number) => boolean
   noteSuccess: (server: Server) => void
-  /** A connection that failed, or a status from 500 before the first byte. */
-  noteFailure: (server: Server, now: number) => void
+  /** A connection that failed or was too slow, or a status from 500 before the first byte: `hasResponded`. */
+  noteFailure: (server: Server, hasResponded: boolean, now: number) => void
+  /**
+   * Returns whether the server has recovered. After failed probes it rests until one succeeds, or the last one is no longer valid. A probe that
+   * succeeds ends a rest, unless the server has responded with failures to requests: its health does not show these.
+   */
+  noteProbe: (server: Server, isUp: boolean, validMilliseconds: number, now: number) => boolean
   /** A response 429 rests the server for this model alone, for at most 30 s. */
   noteLimited: (server: Server, model: string | undefined, retryAfterMilliseconds: number, now: number) => void
   list: (server: Server, now: number) => Rest[]
 }
 
 /** `at`: when it last failed. */
-type Circuit = { failures: number; at: number; rest: number; since: number; until: number; isTrying: boolean }
-type State = { circuit: Circuit | undefined; limited: Map<string | undefined, Rest> }
+type Circuit = {
+  failures: number
+  at: number
+  hasResponded: boolean
+  rest: number
+  since: number
+  until: number
+  isTrying: boolean
+}
+type FailedProbes = { count: number; since: number; until: number }
+type State = {
+  circuit: Circuit | undefined
+  failedProbes: FailedProbes | undefined
+  limited: Map<string | undefined, Rest>
+}
 
 /** `random` returns numbers from 0 to below 1: a rest lasts between the half and the whole of 1, 2, 4 … 30 s. */
 export function createCircuits<Server extends object>(random: () => number): Circuits<Server> {
   const states = new WeakMap<Server, State>()
   const stateOf = (server: Server) => {
-    const state = states.get(server) ?? { circuit: undefined, limited: new Map() }
+    const state = states.get(server) ?? { circuit: undefined, failedProbes: undefined, limited: new Map() }
     states.set(server, state)
     return state
   }
   return {
     rests: (server, model, now) => {
       const state = states.get(server)
-      return state !== undefined && (isLimited(state, model, now) || (isOpen(state) && now < state.circuit.until))
+      if (state === undefined) return false
+      return isLimited(state, model, now) || isDown(state, now) || (isOpen(state) && now < state.circuit.until)
     },
     admits: (server, model, now) => {
       const state = states.get(server)
       if (state === undefined) return true
       forgetOld(state, now)
-      if (isLimited(state, model, now)) return false
+      if (isLimited(state, model, now) || isDown(state, now)) return false
       if (!isOpen(state)) return true
       const { circuit } = state
       if (now < circuit.until) return false
@@ -59,13 +79,22 @@ export function createCircuits<Server extends object>(random: () => number): Cir
     },
     noteSuccess: (server) => {
       const state = states.get(server)
-      if (state !== undefined) state.circuit = undefined
+      if (state !== undefined) state.circuit = state.failedProbes = undefined
     },
-    noteFailure: (server, now) => {
+    noteFailure: (server, hasResponded, now) => {
       const state = stateOf(server)
       forgetOld(state, now)
-      state.circuit ??= { failures: 0, at: now, rest: 0, since: now, until: 0, isTrying: false }
+      state.circuit ??= { failures: 0, at: now, hasResponded, rest: 0, since: now, until: 0, isTrying: false }
+      state.circuit.hasResponded = hasResponded
       fail(state.circuit, now, random)
+    },
+    noteProbe: (server, isUp, validMilliseconds, now) => {
+      if (isUp) return recover(states.get(server))
+      const state = stateOf(server)
+      state.failedProbes ??= { count: 0, since: now, until: now }
+      state.failedProbes.count += 1
+      state.failedProbes.until = now + validMilliseconds
+      return false
     },
     noteLimited: (server, model, retryAfterMilliseconds, now) => {
       const { limited } = stateOf(server)
@@ -79,9 +108,10 @@ export function createCircuits<Server extends object>(random: () => number): Cir
       if (state === undefined) return []
       forgetOld(state, now)
       const models = [...state.limited.values()].filter(({ until }) => now < until)
-      return isOpen(state)
-        ? [{ model: undefined, since: state.circuit.since, until: state.circuit.until }, ...models]
-        : models
+      const whole = [isOpen(state) ? state.circuit : [], isDown(state, now) ? state.failedProbes : []].flat()
+      if (whole.length === 0) return models
+      const since = Math.min(...whole.map((each) => each.since))
+      return [{ model: undefined, since, until: Math.max(...whole.map((each) => each.until)) }, ...models]
     },
   }
 }
@@ -93,6 +123,20 @@ function forgetOld(state: State, now: number): void {
 
 function isOpen(state: State): state is State & { circuit: Circuit } {
   return state.circuit !== undefined && state.circuit.failures >= failuresMax
+}
+
+function isDown(state: State, now: number): state is State & { failedProbes: FailedProbes } {
+  const { failedProbes } = state
+  return failedProbes !== undefined && failedProbes.count >= probeFailuresMax && now < failedProbes.until
+}
+
+function recover(state: State | undefined): boolean {
+  if (state === undefined) return false
+  const wasUnreachable = state.circuit !== undefined && !state.circuit.hasResponded
+  const hasRecovered = wasUnreachable || state.failedProbes !== undefined
+  state.failedProbes = undefined
+  if (wasUnreachable) state.circuit = undefined
+  return hasRecovered
 }
 
 function isLimited({ limited }: State, model: string | undefined, now: number): boolean {

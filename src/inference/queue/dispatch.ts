@@ -1,5 +1,6 @@
 // Gives each request a place at an inference server: at one of several equal ones, at once or when it is its turn. It knows no HTTP.
 import { Fault } from '../../fault.ts'
+import type { RunningLimits } from '../../spending/running-limits.ts'
 import type { Upstream } from '../upstream/targets.ts'
 import { chooseByAffinity, chooseLessBusy } from './balance.ts'
 import { createDrainRates, type DrainRates } from './drain-rates.ts'
@@ -13,6 +14,8 @@ export type PlaceRequest = {
   key: { id: string; queueClass: QueueClass; queueWeight: number }
   /** Whose turn it is: the key, or somebody for whom the key acts. */
   counter: string
+  /** Counters of budgets that limit how many run at once, in addition to the key. */
+  budgets: readonly string[]
   /** The tokens that it is expected to take. */
   cost: number
   /** What keeps requests at one of several servers, where these have an affinity. */
@@ -27,6 +30,8 @@ export type Place = {
   readonly hasWaited: boolean
   /** Gives the place to the next request. `tokens`: how many it took, if that is known. */
   end: (tokens?: number) => void
+  /** The same for a call that may still run at the upstream, once that is over, or at the latest after `callEndMilliseconds`. */
+  endAfterCall: (tokens: number | undefined, callEnd?: Promise<void>) => void
 }
 
 export type Dispatch = {
@@ -38,6 +43,7 @@ export type Dispatch = {
   /** How many requests run and wait at an upstream, and of a key. */
   at: (upstreamId: string) => { running: number; waiting: number }
   ofKey: (keyId: string) => { running: number; waiting: number }
+  runningOfBudget: (counter: string) => number
   keys: () => { id: string; running: number; waiting: number }[]
   /** What an upstream or a key has taken lately, by its id. */
   tokensPerSecond: (id: string) => number
@@ -48,6 +54,7 @@ type Dependencies = {
     readonly upstreams: ReadonlyMap<string, Upstream>
     readonly keys: { get: (id: string) => { concurrentRequests: number | null } | undefined }
   }
+  budgets: Pick<RunningLimits, 'limitOf' | 'nameOf'>
   /** How many nodes share the limits. */
   liveNodes: () => number
   random: () => number
@@ -60,6 +67,11 @@ type Dependencies = {
 
 /** Each holds a connection and its body. */
 const bounds = { waitingMax: 4_096, waitingPerCounterMax: 256 }
+/**
+ * How long an upstream may take to notice that a call was aborted: nothing on the connection says when it has. An engine ends such a request
+ * after the step that it computes, which takes less.
+ */
+export const callEndMilliseconds = 100
 /** Limits that changed start waiting requests within this time. */
 const recheckMilliseconds = 1_000
 
@@ -78,6 +90,7 @@ export function createDispatch(dependencies: Dependencies): Dispatch {
   const queue: FairQueue = createFairQueue(bounds, {
     limitOf: (id) => limitOf(state, registry.upstreams.get(id)),
     limitOfKey: (id) => limitOfKey(state, id),
+    limitOfBudget: (counter) => limitOfBudget(state, counter),
     choose: (ticket, servers) => (servers.length === 1 ? (servers[0] ?? '') : choose(state, ticket, servers)),
     onStart: (ticket, server) => state.waiting.get(ticket)?.(server),
   })
@@ -85,8 +98,8 @@ export function createDispatch(dependencies: Dependencies): Dispatch {
     ...{ ...dependencies, queue, drainRates: createDrainRates(monotonic), tokenRates: createTokenRates(monotonic) },
     ...{ waiting: new Map(), affinityKeys: new WeakMap(), stopRechecking: undefined },
   }
-  const { at, ofKey, keys } = queue
-  return { at, ofKey, keys, tokensPerSecond: state.tokenRates.of, take: (asked) => take(state, asked) }
+  const { at, ofKey, runningOfBudget, keys } = queue
+  return { at, ofKey, runningOfBudget, keys, tokensPerSecond: state.tokenRates.of, take: (asked) => take(state, asked) }
 }
 
 function take(state: State, asked: PlaceRequest): Place | Promise<Place> {
@@ -137,20 +150,34 @@ function placeOf(state: State, ticket: Ticket, server: string, asked: PlaceReque
   const { queue, drainRates, tokenRates, registry } = state
   const upstream = asked.upstreams.find(({ id }) => id === server)
   if (upstream === undefined) throw new Error(`There is no upstream ${server}`)
+  const end = (tokens: number | undefined) => {
+    const isFull = queue.at(server).running >= limitOf(state, registry.upstreams.get(server))
+    if (isFull) drainRates.note(server)
+    else drainRates.forget(server)
+    for (const id of [server, ticket.key]) if (tokens !== undefined && tokens > 0) tokenRates.note(id, tokens)
+    queue.end(ticket, tokens)
+  }
   let hasEnded = false
+  const once = (act: () => void) => {
+    if (!hasEnded) act()
+    hasEnded = true
+  }
   return {
     upstream,
     hasWaited,
-    end: (tokens) => {
-      if (hasEnded) return
-      hasEnded = true
-      const isFull = queue.at(server).running >= limitOf(state, registry.upstreams.get(server))
-      if (isFull) drainRates.note(server)
-      else drainRates.forget(server)
-      for (const id of [server, ticket.key]) if (tokens !== undefined && tokens > 0) tokenRates.note(id, tokens)
-      queue.end(ticket, tokens)
-    },
+    end: (tokens) => once(() => end(tokens)),
+    endAfterCall: (tokens, callEnd) => once(() => void untilOver(callEnd).then(() => end(tokens))),
   }
+}
+
+function untilOver(callEnd: Promise<void> | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, callEndMilliseconds)
+    void callEnd?.then(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
 }
 
 function choose(state: State, ticket: Ticket, servers: readonly string[]): string {
@@ -177,27 +204,44 @@ function limitOfKey(state: State, id: string): number {
   return limit === null ? Number.POSITIVE_INFINITY : shareOf(state, limit)
 }
 
+/** The same of a budget that is gone. */
+function limitOfBudget(state: State, counter: string): number {
+  const limit = state.budgets.limitOf(counter)
+  return limit === undefined ? Number.POSITIVE_INFINITY : shareOf(state, limit)
+}
+
 /** What this node lets run. */
 function shareOf({ liveNodes }: State, limit: number): number {
   return Math.max(1, Math.floor(limit / liveNodes()))
 }
 
-function refusalOf(state: State, { upstreams, key: { id } }: PlaceRequest): Fault {
+function refusalOf(state: State, asked: PlaceRequest): Fault {
   const { queue, drainRates } = state
-  const seconds = Math.min(...upstreams.map((each) => drainRates.secondsFor(each.id, queue.at(each.id).waiting + 1)))
-  const limit = limitOfKey(state, id)
-  const why =
-    queue.ofKey(id).running >= limit
-      ? `This key is limited to ${limit} requests at once`
-      : 'All inference servers for this request are busy'
-  return new Fault('rate_limited', `${why}; retry in ${seconds} s`, {
+  const { id } = asked.key
+  const waitsFor = asked.upstreams.map((each) => drainRates.secondsFor(each.id, queue.at(each.id).waiting + 1))
+  const seconds = Math.min(...waitsFor)
+  return new Fault('rate_limited', `${whyRefused(state, asked)}; retry in ${seconds} s`, {
     reason: 'queue_full',
     subject: { kind: 'key', id },
     headers: { 'retry-after': String(seconds) },
   })
 }
 
-function ticketOf({ upstreams, key, counter, cost, isRetry }: PlaceRequest): Ticket {
+function whyRefused(state: State, { key: { id }, budgets }: PlaceRequest): string {
+  const { queue } = state
+  const limit = limitOfKey(state, id)
+  if (queue.ofKey(id).running >= limit) return `This key is limited to ${requestsText(limit)} at once`
+  const full = budgets.find((counter) => queue.runningOfBudget(counter) >= limitOfBudget(state, counter))
+  if (full === undefined) return 'All inference servers for this request are busy'
+  const name = JSON.stringify(state.budgets.nameOf(full))
+  return `The budget ${name} is limited to ${requestsText(limitOfBudget(state, full))} at once`
+}
+
+function requestsText(count: number): string {
+  return count === 1 ? '1 request' : `${count} requests`
+}
+
+function ticketOf({ upstreams, key, counter, budgets, cost, isRetry }: PlaceRequest): Ticket {
   const servers = upstreams.map(({ id }) => id)
-  return { servers, counter, weight: key.queueWeight, class: key.queueClass, cost, key: key.id, isRetry }
+  return { servers, counter, weight: key.queueWeight, class: key.queueClass, cost, key: key.id, budgets, isRetry }
 }

@@ -18,6 +18,8 @@ type Dependencies = {
   limitOf: (server: string) => number
   /** How many requests of a key may run at once, wherever they run; `Infinity` for any number. */
   limitOfKey: (key: string) => number
+  /** The same of a counter of a budget. */
+  limitOfBudget: (counter: string) => number
   /** Selects one of the servers that have room for a ticket, at least one. */
   choose: (ticket: Ticket, servers: readonly string[]) => string
   /** Called when one that waited runs, before `leave`, `end` or `startAll` returns. It does not call the queue. */
@@ -30,6 +32,8 @@ type State = Dependencies & {
   /** Those at which something runs or waits. */
   servers: Map<string, ServerQueue>
   keys: Map<string, Count>
+  /** How many run of each counter of a budget that limits them. */
+  budgets: Map<string, number>
   waitingByCounter: Map<string, number>
   running: Map<Ticket, string>
   waiting: Set<Ticket>
@@ -46,6 +50,7 @@ export type FairQueue = {
   startAll: () => void
   at: (server: string) => Readonly<Count>
   ofKey: (key: string) => Readonly<Count>
+  runningOfBudget: (counter: string) => number
   /** Of which requests run or wait. */
   keys: () => (Readonly<Count> & { id: string })[]
   waiting: () => number
@@ -59,6 +64,7 @@ export function createFairQueue(bounds: Bounds, dependencies: Dependencies): Fai
     bounds,
     servers: new Map(),
     keys: new Map(),
+    budgets: new Map(),
     waitingByCounter: new Map(),
     running: new Map(),
     waiting: new Set(),
@@ -74,6 +80,7 @@ export function createFairQueue(bounds: Bounds, dependencies: Dependencies): Fai
     startAll: () => startAll(state),
     at: (server) => state.servers.get(server) ?? none,
     ofKey: (key) => state.keys.get(key) ?? none,
+    runningOfBudget: (counter) => state.budgets.get(counter) ?? 0,
     keys: () => [...state.keys].map(([id, { running, waiting }]) => ({ id, running, waiting })),
     waiting: () => state.waiting.size,
   }
@@ -106,6 +113,7 @@ function end(state: State, ticket: Ticket, cost: number): void {
   at.running -= 1
   correct(at, ticket, cost)
   keyOf(state, ticket).running -= 1
+  countBudgets(state, ticket, -1)
   if (state.waiting.size > 0) startAll(state)
   forgetIdle(state, ticket)
 }
@@ -125,6 +133,7 @@ function startAll(state: State): void {
 function start(state: State, ticket: Ticket, server: string): void {
   serverOf(state, server).running += 1
   keyOf(state, ticket).running += 1
+  countBudgets(state, ticket, 1)
   state.running.set(ticket, server)
 }
 
@@ -148,8 +157,18 @@ function hasRoom({ servers, limitOf }: State, server: string): boolean {
   return (servers.get(server)?.running ?? 0) < limitOf(server)
 }
 
-function isHeld({ keys, limitOfKey }: State, { key }: Ticket): boolean {
-  return (keys.get(key)?.running ?? 0) >= limitOfKey(key)
+function isHeld({ keys, budgets, limitOfKey, limitOfBudget }: State, ticket: Ticket): boolean {
+  if ((keys.get(ticket.key)?.running ?? 0) >= limitOfKey(ticket.key)) return true
+  for (const counter of ticket.budgets) if ((budgets.get(counter) ?? 0) >= limitOfBudget(counter)) return true
+  return false
+}
+
+function countBudgets({ budgets }: State, ticket: Ticket, change: 1 | -1): void {
+  for (const counter of ticket.budgets) {
+    const running = (budgets.get(counter) ?? 0) + change
+    if (running === 0) budgets.delete(counter)
+    else budgets.set(counter, running)
+  }
 }
 
 function forgetIdle({ keys, servers }: State, ticket: Ticket): void {

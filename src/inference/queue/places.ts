@@ -17,6 +17,7 @@ export type Search = {
   groups: readonly AttemptGroup[]
   key: Pick<Key, 'id' | 'queueClass' | 'queueWeight'>
   counter: string
+  budgets: readonly string[]
   cost: number
   affinityKeyFor: (upstreams: readonly Upstream[]) => string | undefined
   signal: AbortSignal
@@ -92,11 +93,11 @@ function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | 
 }
 
 function take(finder: Finder, { upstreams }: AttemptGroup, isRetry: boolean): Place | Promise<Place> {
-  const { key, counter, cost, signal, waitsUntil, affinityKeyFor } = finder.search
+  const { key, counter, budgets, cost, signal, waitsUntil, affinityKeyFor } = finder.search
   const { now, dispatch } = finder.context
   const waitMillisecondsMax = Math.max(0, waitsUntil - now())
   const affinityKey = upstreams.length > 1 ? affinityKeyFor(upstreams) : undefined
-  return dispatch.take({ upstreams, key, counter, cost, affinityKey, isRetry, waitMillisecondsMax, signal })
+  return dispatch.take({ upstreams, key, counter, budgets, cost, affinityKey, isRetry, waitMillisecondsMax, signal })
 }
 
 async function waitFor(

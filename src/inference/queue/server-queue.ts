@@ -19,6 +19,8 @@ export type Ticket = {
   /** The work that it is expected to be, in any unit, such as tokens. */
   readonly cost: number
   readonly key: string
+  /** Counters of budgets that limit how many run at once, in addition to the key. */
+  readonly budgets: readonly string[]
   /** It has had its turn at a server that failed, so it starts before all others and costs nothing. */
   readonly isRetry: boolean
 }
@@ -105,11 +107,17 @@ function firstOfEachClass(
 ): Partial<Record<QueueClass, First>> {
   const firsts: Partial<Record<QueueClass, First>> = {}
   for (const [counter, flow] of server.flows) {
-    const [ticket] = flow.tickets
-    if (ticket === undefined && flow.start <= server.virtualTime) server.flows.delete(counter)
-    if (ticket === undefined || isHeld(ticket)) continue
+    if (flow.tickets.size === 0 && flow.start <= server.virtualTime) server.flows.delete(counter)
     const first = firsts[flow.class]
-    if (first === undefined || flow.start < first.flow.start) firsts[flow.class] = { flow, ticket }
+    if (first !== undefined && flow.start >= first.flow.start) continue
+    const ticket = findReady(flow, isHeld)
+    if (ticket !== undefined) firsts[flow.class] = { flow, ticket }
   }
   return firsts
+}
+
+/** The requests of a counter share a key, but not always their budgets. */
+function findReady({ tickets }: Flow, isHeld: (ticket: Ticket) => boolean): Ticket | undefined {
+  for (const ticket of tickets) if (!isHeld(ticket)) return ticket
+  return undefined
 }

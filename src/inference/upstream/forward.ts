@@ -48,6 +48,8 @@ export type OutgoingRequest = {
   body: OutgoingBody | undefined
   requestId: string
   sessionId?: string
+  /** Headers of this service. */
+  moreHeaders?: Readonly<Record<string, string>> | undefined
   /** How long the response may take to begin; by default the upstream's own limit. */
   firstByteMilliseconds?: number
 }
@@ -166,12 +168,13 @@ function forwardedQuery(url: string, names: readonly string[]): string {
 /** Without the credential. */
 function headersFor(
   request: Request,
-  { body, requestId, sessionId }: OutgoingRequest,
+  { body, requestId, sessionId, moreHeaders }: OutgoingRequest,
   upstream: Upstream,
   { via }: UpstreamContext,
 ): Record<string, string> {
   const before = request.headers.get('via')
   const headers = selectForwarded(request.headers, upstream.forwardedHeaders)
+  if (moreHeaders !== undefined) Object.assign(headers, moreHeaders)
   // A proxy does not pass on a trace that it cannot read (W3C Trace Context §4.3).
   if (parseTraceparent(headers.traceparent ?? null) === undefined) {
     delete headers.traceparent

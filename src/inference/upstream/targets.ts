@@ -1,8 +1,9 @@
 // Which inference servers can serve a request, and in which order they are tried. Without network.
-import type { Upstream as UpstreamRow } from '../../../db/schema/schema.ts'
+import type { Upstream as UpstreamRow } from '../../../db/schema/upstream-schema.ts'
 import { Fault } from '../../fault.ts'
 import { upstreamFirstByteSecondsDefault, upstreamIdleSecondsDefault } from '../../limits.ts'
 import { compilePatterns, type Patterns } from '../../values/pattern.ts'
+import { probeSecondsDefault } from '../../values/queue-bounds.ts'
 import { compileForwardedHeaders, compileReturnedHeaders, type HeaderFilter } from './headers.ts'
 
 /** An upstream as the registry holds it. */
@@ -60,6 +61,10 @@ export function configuredUpstream(baseUrl: string): Upstream {
     maxRunning: null,
     weight: 1,
     affinity: 'none',
+    probePath: null,
+    probeSeconds: probeSecondsDefault,
+    sendPriority: false,
+    sendFairnessId: false,
   })
 }
 

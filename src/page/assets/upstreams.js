@@ -1,9 +1,11 @@
-// Inference servers and prices: the servers in the order in which they are tried, each with a check; and what models cost.
-/** @import { Price, Upstream } from '../../admin/transport/response-types.ts' */
+// Inference servers and prices: what runs and waits now, the servers in the order in which they are tried, each with a check, and what models
+// cost.
+/** @import { Price, Queue, Upstream } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, View } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
 import { html } from './lit-html.js'
 import { ago, badge, button, callout, code, count, empty, heading, loading, money, mono, stored } from './parts.js'
+import { queueSeconds, queueSection } from './queue.js'
 import { createListing, partOf, table } from './table.js'
 
 const path = '/installation'
@@ -17,10 +19,18 @@ export function notInstallation(error) {
   )
 }
 
+/** A key of another organization learns so from the list of servers. @param {unknown} error */
+function withoutServer(error) {
+  if (asProblem(error).status !== 403) throw error
+  return undefined
+}
+
 /** @type {View} */
 export const view = (page) => {
   /** @type {Upstream[] | undefined} */
   let upstreams
+  /** @type {Queue | undefined} */
+  let queue
   /** @type {Content} */
   let refused
   /** @type {Map<string, { ok: boolean, models: number | null, problem: string | null, milliseconds: number } | 'checking'>} */
@@ -32,6 +42,9 @@ export const view = (page) => {
       refused = notInstallation(error)
     }
   })
+  page.poll(async () => {
+    if (refused === undefined) queue = await get(`${path}/queue`).then(({ data }) => data, withoutServer)
+  }, queueSeconds)
   const listing = createListing(page, {
     search: 'Search prices by model',
     load: (asked) =>
@@ -62,8 +75,9 @@ export const view = (page) => {
   return () => {
     if (refused !== undefined) return refused
     if (upstreams === undefined) return loading()
-    return html`<section class="stack">${heading('Inference servers')}
-        <p class="muted">A request goes to the first server that has its model. Servers are added with <code>latchkey upstreams add</code>.</p>
+    return html`${queueSection(queue)}
+      <section class="stack">${heading('Inference servers')}
+        <p class="muted">A request goes to the servers of the lowest priority number that have its model. Servers are added with <code>latchkey upstreams add</code>.</p>
         ${servers(upstreams, [{ title: 'Check', cell: result }, ...(page.may('upstreams.check') ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : [])])}
       </section>
       <section class="stack">${heading('Prices')}
@@ -85,12 +99,6 @@ function servers(rows, more) {
       },
       { title: 'Models', cell: ({ models }) => mono(models.join(', '), 200) },
       { title: 'Priority', align: 'end', cell: ({ priority }) => count(priority) },
-      {
-        title: 'Requests',
-        cell: ({ running, max_running: most, waiting, rests }) =>
-          html`${count(running ?? 0)}${most === null ? '' : ` of ${count(most)}`} running, ${count(waiting ?? 0)} waiting
-            ${rests.some(({ model }) => model === null) ? badge('bad', 'rests') : rests.length > 0 ? badge('off', `${count(rests.length)} ${rests.length === 1 ? 'model rests' : 'models rest'}`) : ''}`,
-      },
       { title: 'Credential', cell: ({ has_credential: has }) => (has ? badge('ok', 'set') : badge('off', 'none')) },
       ...more,
     ],

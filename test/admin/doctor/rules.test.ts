@@ -61,7 +61,10 @@ const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
 const keys = (usableHours: number, fetchFailures: number) =>
   ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600 }, fetchFailures })
 const upstream = (facts: Partial<UpstreamFacts>) =>
-  judgeUpstream({ name: 'gpu', ca: undefined, isFailing: false, restsFor: undefined, ...facts }, now)
+  judgeUpstream(
+    { name: 'gpu', ca: undefined, isFailing: false, restsFor: undefined, probeProblem: undefined, ...facts },
+    now,
+  )
 const policies = (problem: Parameters<OrganizationFacts['policies']['names']['get']>[0], ...names: string[]) =>
   ofOrganization({ policies: { total: names.length, names: new Map([[problem, names]]) } })
 
@@ -80,6 +83,11 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['a CA of an upstream', () => upstream({ ca: validFor(29) }), ['warning upstream_ca_expires']],
   ['an upstream without a CA', () => upstream({}), []],
   ['an upstream that fails', () => upstream({ isFailing: true }), ['warning upstream_failing']],
+  [
+    'an upstream whose probe fails',
+    () => upstream({ isFailing: true, restsFor: 0, probeProblem: 'it responds with 503' }),
+    ['warning upstream_probe_failing'],
+  ],
   ['an upstream that rests', () => upstream({ isFailing: true, restsFor: 0 }), ['warning upstream_resting']],
   ['tokens from the future', () => ofIssuer({ clockDifferences: [-20, -9, -8, 4] }), ['warning clock_behind']],
   ['one token from the future', () => ofIssuer({ clockDifferences: [-20, 1, 1] }), []],
@@ -229,7 +237,7 @@ test('commands quote the names that someone else chose', () => {
   const found = [
     ...ofIssuer({ ...issuer, name, keys: stale, fetchFailures: 1 }),
     ...ofOrganization({ organization: name, isEntitled: false }),
-    ...judgeUpstream({ name, ca: validFor(1), isFailing: true, restsFor: undefined }, now),
+    ...judgeUpstream({ name, ca: validFor(1), isFailing: true, restsFor: undefined, probeProblem: undefined }, now),
   ]
   expect(found).toHaveLength(4)
   for (const { action } of found) expect(action).toContain(String.raw`'$(reboot); '\''x'`)

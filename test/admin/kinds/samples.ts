@@ -136,6 +136,10 @@ const upstreamShared: Samples = {
   max_running: [8, 9],
   weight: [2, 3],
   affinity: ['session', 'prefix'],
+  probe_path: ['/health', '/ping'],
+  probe_seconds: [11, 12],
+  send_priority: [true, false],
+  send_fairness_id: [true, false],
   forward_headers: [['x-a', 'x-b'], ['x-c']],
   return_headers: [['x-d'], ['x-e', 'x-f']],
 }
@@ -179,6 +183,7 @@ const budgets: Walk = {
         { per: 'month', usd: 1 },
       ],
     ],
+    concurrent_requests: [4, 5],
     overrides: [{ red: [{ per: 'day', usd: 5 }] }, { blue: [{ per: 'month', usd: 5 }] }],
     mode: ['warn', 'block'],
     unpriced: ['refuse', 'count'],

@@ -11,6 +11,7 @@ import * as shared from '../../../db/schema/node-schema.ts'
 import * as policyParts from '../../../db/schema/policy-parts.ts'
 import * as records from '../../../db/schema/record-schema.ts'
 import * as schema from '../../../db/schema/schema.ts'
+import * as upstreams from '../../../db/schema/upstream-schema.ts'
 import { insertApiKey } from '../../../db/tables/api-keys.ts'
 import { insertIssuer } from '../../../db/tables/issuers.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../../db/tables/organizations.ts'
@@ -35,6 +36,7 @@ const tables = Object.values({
   ...log,
   ...budgets,
   ...policyParts,
+  ...upstreams,
 }).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
 const other = organizationRows('other')

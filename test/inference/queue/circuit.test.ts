@@ -6,7 +6,7 @@ const [gpu, cpu] = [{ name: 'gpu' }, { name: 'cpu' }]
 const circuits = () => createCircuits(() => 1 - 2 ** -53)
 const failing = (times: number, now = 0) => {
   const created = circuits()
-  for (let each = 0; each < times; each += 1) created.noteFailure(gpu, now)
+  for (let each = 0; each < times; each += 1) created.noteFailure(gpu, false, now)
   return created
 }
 
@@ -20,7 +20,7 @@ describe('a server', () => {
   test('does not rest when a success lies between', () => {
     const created = failing(2)
     created.noteSuccess(gpu)
-    created.noteFailure(gpu, 0)
+    created.noteFailure(gpu, false, 0)
     expect(created.admits(gpu, 'm', 0)).toBe(true)
   })
 
@@ -41,7 +41,7 @@ describe('a server', () => {
       expect(created.admits(gpu, 'm', now + rest - 1)).toBe(false)
       now += rest
       expect(created.admits(gpu, 'm', now)).toBe(true)
-      created.noteFailure(gpu, now)
+      created.noteFailure(gpu, false, now)
     }
   })
 
@@ -59,7 +59,7 @@ describe('a server', () => {
 
   test('rests at least half as long, by chance', () => {
     const created = createCircuits(() => 0)
-    for (let each = 0; each < 3; each += 1) created.noteFailure(gpu, 0)
+    for (let each = 0; each < 3; each += 1) created.noteFailure(gpu, false, 0)
     expect(created.admits(gpu, 'm', 499)).toBe(false)
     expect(created.admits(gpu, 'm', 500)).toBe(true)
   })
@@ -68,7 +68,7 @@ describe('a server', () => {
     const created = failing(3)
     expect([61_000, 61_001].map((now) => created.list(gpu, now).length)).toEqual([1, 0])
     const almost = failing(2)
-    almost.noteFailure(gpu, 60_001)
+    almost.noteFailure(gpu, false, 60_001)
     expect(almost.admits(gpu, 'm', 60_001)).toBe(true)
   })
 

@@ -19,6 +19,7 @@ const ticket = (fields: Partial<Ticket> = {}): Ticket => ({
   class: 'normal',
   cost: 1,
   key: fields.counter ?? 'a',
+  budgets: [],
   isRetry: false,
   ...fields,
 })
@@ -30,6 +31,7 @@ function queueWith(limits: Record<string, number>, bounded = bounds, keyLimits: 
   const queue = createFairQueue(bounded, {
     limitOf: (server) => limits[server] ?? Number.POSITIVE_INFINITY,
     limitOfKey: (key) => keyLimits[key] ?? Number.POSITIVE_INFINITY,
+    limitOfBudget: (counter) => keyLimits[counter] ?? Number.POSITIVE_INFINITY,
     choose: (_, [first = '']) => first,
     onStart: (each) => void started.push(each),
   })
@@ -266,6 +268,7 @@ const step = fc.oneof(
       class: fc.constantFrom<QueueClass>('interactive', 'normal', 'batch'),
       cost: fc.integer({ min: 1, max: 50 }),
       servers: fc.constantFrom(['gpu'], ['cpu'], ['gpu', 'cpu']),
+      budgets: fc.constantFrom([], [], ['x'], ['y'], ['x', 'y']),
       isRetry: fc.constantFrom(false, false, false, true),
     }),
   },
@@ -282,7 +285,7 @@ const step = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant('limit' as const),
-      server: fc.constantFrom('gpu', 'cpu'),
+      of: fc.constantFrom('gpu', 'cpu', 'b', 'x'),
       limit: fc.integer({ min: 0, max: 4 }),
     }),
   },
@@ -294,25 +297,32 @@ describe('after any arrivals, ends, leaves and changes of limits', () => {
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const limits: Record<string, number> = { gpu: 2, cpu: 1 }
         const keyLimits: Record<string, number> = { b: 1, c: 2 }
+        const budgetLimits: Record<string, number> = { x: 2, y: 1 }
         const running = new Map<Ticket, string>()
         const waiting = new Set<Ticket>()
         const runs = (server: string) => [...running.values()].filter((each) => each === server).length
         const ofKey = (key: string) => [...running.keys()].filter((each) => each.key === key).length
+        const ofBudget = (counter: string) =>
+          [...running.keys()].filter(({ budgets }) => budgets.includes(counter)).length
+        const isWithin = (counter: string) => ofBudget(counter) < (budgetLimits[counter] ?? Number.POSITIVE_INFINITY)
         const begin = (each: Ticket, server: string) => {
           expect(each.servers).toContain(server)
           expect(runs(server)).toBeLessThan(limits[server] ?? 0)
           expect(ofKey(each.key)).toBeLessThan(keyLimits[each.key] ?? Number.POSITIVE_INFINITY)
+          expect(each.budgets.every(isWithin)).toBe(true)
           waiting.delete(each)
           running.set(each, server)
         }
         const queue = createFairQueue(bounds, {
           limitOf: (id) => limits[id] ?? 0,
           limitOfKey: (key) => keyLimits[key] ?? Number.POSITIVE_INFINITY,
+          limitOfBudget: (counter) => budgetLimits[counter] ?? Number.POSITIVE_INFINITY,
           choose: (_, [first = '']) => first,
           onStart: begin,
         })
         const canRun = (each: Ticket) =>
           ofKey(each.key) < (keyLimits[each.key] ?? Number.POSITIVE_INFINITY) &&
+          each.budgets.every(isWithin) &&
           each.servers.some((server) => runs(server) < (limits[server] ?? 0))
         const end = (each: Ticket | undefined, cost?: number) => {
           if (each === undefined || !running.delete(each)) return
@@ -331,7 +341,8 @@ describe('after any arrivals, ends, leaves and changes of limits', () => {
             waiting.delete(left)
             queue.leave(left)
           } else {
-            limits[each.server] = each.limit
+            const changed = each.of === 'b' ? keyLimits : each.of === 'x' ? budgetLimits : limits
+            changed[each.of] = each.limit
             queue.startAll()
           }
           expect([...waiting].filter(canRun)).toEqual([])
@@ -342,12 +353,15 @@ describe('after any arrivals, ends, leaves and changes of limits', () => {
           }
         }
         Object.assign(limits, { gpu: 3, cpu: 3 })
+        Object.assign(keyLimits, { b: 1 })
+        Object.assign(budgetLimits, { x: 1 })
         queue.startAll()
         for (let guard = 0; running.size > 0 && guard < 1_000; guard += 1) end([...running.keys()][0])
         expect([running.size, waiting.size, queue.waiting(), queue.at('gpu').running, queue.at('cpu').running]).toEqual(
           [0, 0, 0, 0, 0],
         )
         for (const key of counters) expect(queue.ofKey(key)).toEqual({ running: 0, waiting: 0 })
+        for (const counter of ['x', 'y']) expect(queue.runningOfBudget(counter)).toBe(0)
       }),
       { numRuns: 300 },
     )

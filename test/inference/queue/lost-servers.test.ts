@@ -29,8 +29,6 @@ async function createReplica(): Promise<Replica> {
     const ofThis = running
     ofThis.add(request)
     request.signal.addEventListener('abort', () => ofThis.delete(request))
-    // A request whose caller has left ends in the turn in which the next one arrives, but perhaps after it.
-    await new Promise((resolve) => setTimeout(resolve, 1))
     counts.most = Math.max(counts.most, ofThis.size)
     try {
       return await respond.current()
@@ -188,7 +186,7 @@ test('requests that failed at full servers do not wait for the places of each ot
 test('a request whose server is killed goes to one that rests, where no other is left', async () => {
   const { circuits, monotonic } = latchkey.server.context
   const [resting] = upstreamsByName()
-  for (const _ of [1, 2, 3]) if (resting !== undefined) circuits.noteFailure(resting, monotonic())
+  for (const _ of [1, 2, 3]) if (resting !== undefined) circuits.noteFailure(resting, false, monotonic())
   const { promise, resolve } = Promise.withResolvers<Response>()
   replicas[1].respond.current = () => promise
   const request = post(keys[0])
