@@ -256,6 +256,8 @@ describe('a stored response', () => {
       if (status === 404) refusals.add(text)
     }
     expect([...refusals]).toHaveLength(1)
+    const folded = await send(inferencePaths.responses, 'other', { fields: { Previous_response_ID: storedBy.usual } })
+    expect([folded.status, latchkey.upstream.requests]).toEqual([400, []])
     latchkey.upstream.answer.current = () => Response.json({ error: 'down' }, { status: 503 })
     const fields = { previous_response_id: storedBy.usual }
     expect((await send(inferencePaths.responses, 'usual', { fields })).status).toBe(503)
