@@ -147,7 +147,7 @@ describe('the openai client', () => {
     })
     const refused = await ask({ model: 'theirs' }, key)
     expect(refused).toBeInstanceOf(PermissionDeniedError)
-    expect(refused).toMatchObject({ error: { message: 'This key may only use the presets: x' } })
+    expect(refused).toMatchObject({ error: { message: 'This key may only use the presets: x; name one of them' } })
     expect(await ask({ model: '@preset/a', preset: 'b' })).toBeInstanceOf(BadRequestError)
     expect(sent).toEqual([])
   })

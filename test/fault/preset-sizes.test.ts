@@ -218,7 +218,7 @@ const chats: [what: string, body: () => string, status: number, message: RegExp]
     '4 MB and more',
     () => withMessage(`{"role":"user","content":"${'x'.repeat(5_000_000)}"}`),
     413,
-    /^The body must be smaller than 4194304 bytes$/,
+    /^The body must be smaller than 4194304 bytes: shorten it$/,
   ],
 ]
 
@@ -260,7 +260,7 @@ describe('a body of chat completions with', () => {
     for (let sent = 0; sent < 5; sent++) socket.write(chunkOf(megabyte))
     const { status, body } = await answer
     socket.destroy()
-    const message = `The body must be smaller than ${presetBodyBytesMax} bytes`
+    const message = `The body must be smaller than ${presetBodyBytesMax} bytes: shorten it`
     expect({ status, body: JSON.parse(body) }).toEqual({
       status: 413,
       body: { error: { code: 413, message, metadata: { error_type: expect.any(String) } } },
