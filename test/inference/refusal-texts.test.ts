@@ -74,6 +74,7 @@ const cases: Record<string, Case> = {
   key_unknown: { key: `sk-lk-v1-${'0'.repeat(64)}` },
   key_disabled: prepared('keys.update', { key: 'disabled', disabled: true }, { key: 'disabled' }),
   key_deleted: prepared('keys.delete', { key: 'deleted' }, { key: 'deleted' }),
+  key_rotated: prepared('keys.rotate', { key: 'rotated', grace_seconds: 0 }, { key: 'rotated' }),
   key_kind: { key: 'boss' },
   token_invalid: { key: 'nonsense' },
   token_not_exchanged: async () => ({ key: await latchkey.sign() }),
@@ -250,7 +251,7 @@ beforeAll(async () => {
     keys[name] = (await latchkey.admin<Row & { key: string }>('keys.create', { name, ...more })).key
   }
   keys.usual = latchkey.key.key
-  for (const name of ['disabled', 'deleted', 'spent', 'budgeted', 'priced']) await newKey(name)
+  for (const name of ['disabled', 'deleted', 'rotated', 'spent', 'budgeted', 'priced']) await newKey(name)
   await newKey('boss', { kind: 'management' })
   await newKey('presets', { allowed_presets: ['only'] })
   await newKey('limited', { allowed_models: ['m'] })
