@@ -19,14 +19,14 @@ import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
 import { chartFiles, clusterManifests, nodeManifests, nodesManifests, packChart } from './shared/helm-chart.ts'
 
-/** What each file is, and its text. */
-const files: Readonly<Record<string, readonly [says: string, text: string]>> = {
+/** What each file is, and its text. Texts that take long to make are made when they are printed: help reads this table. */
+const files: Readonly<Record<string, readonly [says: string, text: string | (() => string)]>> = {
   systemd: ['a hardened unit; latchkey service install puts it in place', systemd],
   rqlite: ['a unit for a node of an rqlite cluster', rqlite],
   container: ['a Containerfile for an image without a shell and without root', container],
-  kubernetes: ['manifests, with a sample workload', nodeManifests()],
-  'kubernetes-nodes': ['manifests for three nodes on a libSQL server', nodesManifests()],
-  'kubernetes-rqlite': ['manifests for three nodes on an rqlite cluster of three', clusterManifests()],
+  kubernetes: ['manifests, with a sample workload', nodeManifests],
+  'kubernetes-nodes': ['manifests for three nodes on a libSQL server', nodesManifests],
+  'kubernetes-rqlite': ['manifests for three nodes on an rqlite cluster of three', clusterManifests],
   sidecar: ['a workload in Kubernetes with the agent beside it', sidecar],
   'github-action': ['an action that gives the jobs of a workflow the command latchkey', githubAction],
   'gitlab-component': ['the same for GitLab CI/CD', gitlabComponent],
@@ -36,7 +36,10 @@ const files: Readonly<Record<string, readonly [says: string, text: string]>> = {
   caddy: ['a Caddyfile that ends TLS', caddy],
   logrotate: ['rotates the access log', logrotate],
   'doctor-timer': ['a script that lets systemd run latchkey doctor every day', doctorTimer],
-  grafana: ['a Grafana dashboard; import it and choose the Prometheus data source', JSON.stringify(dashboard, null, 2)],
+  grafana: [
+    'a Grafana dashboard; import it and choose the Prometheus data source',
+    () => JSON.stringify(dashboard, null, 2),
+  ],
   alerts: ['alert rules; name the file under rule_files in the configuration of Prometheus', alerts],
 }
 const chart = 'a Helm chart (.tgz), from which the manifests come'
@@ -54,7 +57,8 @@ export function serviceCommand(): Command {
     const { words, options } = givenTo(all)
     const [file = ''] = words
     if (file === 'helm') return printChart(options.json === true)
-    const text = files[file]?.[1].trimEnd() ?? ''
+    const [, found = ''] = files[file] ?? []
+    const text = (typeof found === 'string' ? found : found()).trimEnd()
     print(options.json === true ? JSON.stringify({ file, text }) : text)
   })
   return group('service', 'Print and install files for the programs around a server', [

@@ -5,7 +5,7 @@ import { deferLibrary } from '../runtime/deferred-library.ts'
 
 /** Methods that make a new type, so that calling one does not parse the type before it. */
 const derivations = new Set([
-  ...['array', 'as', 'atLeast', 'atMost', 'atMostLength', 'configure', 'describe', 'merge', 'moreThanLength'],
+  ...['and', 'array', 'as', 'atLeast', 'atMost', 'atMostLength', 'configure', 'describe', 'merge', 'moreThanLength'],
   ...['narrow', 'or', 'pipe'],
 ])
 /** Functions of `type` that make one. */
