@@ -57,6 +57,9 @@ export async function runLatchkey(argv: string[]): Promise<void> {
 /** These show every command. */
 const describesAll = ['help', 'man']
 
+/** They show no command. */
+const versionOptions = ['-v', '-V', '--version']
+
 /** What a shell runs to complete a command line. No help shows it. */
 const completionWord = '__complete'
 
@@ -69,6 +72,7 @@ export async function loadProgram(argv: string[]): Promise<Command> {
 
 /** Loads all commands unless the first word names one: help and suggestions need them, and an option may precede a command. */
 function neededFor([word = '']: string[]): (() => Promise<() => Command>)[] {
+  if (versionOptions.includes(word)) return []
   const named = !describesAll.includes(word) && Object.hasOwn(commands, word) ? commands[word] : undefined
   return named === undefined ? Object.values(commands) : [named]
 }
