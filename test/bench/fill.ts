@@ -9,6 +9,8 @@ export type Filling = {
   presets?: number
   /** Rows of the ledger, of one day and one key. */
   requests?: number
+  /** Totals of the current hour, each of another attribution, of one key. */
+  usageHours?: number
   /** Rows of the audit, each with the claims of a job on GitLab under the first policy. */
   exchanges?: number
   /** Rows of the ledger, over all keys and the last 30 days, with the totals of their days. */
@@ -78,6 +80,13 @@ const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]
        completion_tokens, total_tokens, usage_source, duration_milliseconds)`,
       rows: `select ${now} + n.value, ${uuid}, k.organization_id, k.workspace_id, k.id, '/chat/completions', 'vendor/model', 200, 0, 1, 412, 187, 599,
        'upstream', 900
+     from n, (select * from api_keys limit 1) as k`,
+    },
+  ],
+  usageHours: [
+    {
+      into: `usage_hours (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars)`,
+      rows: `select unixepoch() / 3600, k.id, '', 'repository-' || n.value, 'vendor/model', 3, 1797, 1797000
      from n, (select * from api_keys limit 1) as k`,
     },
   ],

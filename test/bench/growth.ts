@@ -83,7 +83,7 @@ async function measureStarts(folders: Map<string, string>): Promise<Result[]> {
 }
 
 /** From the start of the process to the line that says where it listens. */
-async function measureStart(folder: string): Promise<Figures> {
+export async function measureStart(folder: string): Promise<Figures> {
   const startedAt = performance.now()
   const { pid, stop } = await serveFolder(folder)
   const milliseconds = performance.now() - startedAt

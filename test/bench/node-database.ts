@@ -69,6 +69,7 @@ function newRow(ids: Ids): UsageRow {
     metadata: null,
     unit: null,
     units: null,
+    price: null,
   }
   const tokens = {
     promptTokens: 412,

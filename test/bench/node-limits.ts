@@ -25,12 +25,15 @@ export async function infer(listening: string, credential: string): Promise<numb
   return response.status
 }
 
-async function createKey({ nodes, managementKey }: NodeArm, limits: object): Promise<string> {
+export async function createKey(
+  { nodes, managementKey }: NodeArm,
+  limits: object,
+): Promise<{ id: string; key: string }> {
   const headers = { authorization: `Bearer ${managementKey}`, 'content-type': 'application/json' }
   const named = JSON.stringify({ name: `limited-${crypto.randomUUID()}`, ...limits })
   const response = await fetch(`http://${nodes[0]?.listening}/v1/keys`, { method: 'POST', headers, body: named })
   if (!response.ok) throw new Error(await response.text())
-  return ((await response.json()) as { key: string }).key
+  return (await response.json()) as { id: string; key: string }
 }
 
 /** Requests that are admitted beyond a budget. */
@@ -43,7 +46,7 @@ export async function benchBudgets(arms: NodeArm[]): Promise<Result[]> {
 }
 
 async function exceedBudget(arm: NodeArm): Promise<number> {
-  const key = await createKey(arm, { limit: budgetRequests * requestCost })
+  const { key } = await createKey(arm, { limit: budgetRequests * requestCost })
   let served = 0
   let isSpent = false
   const send = async (_: unknown, place: number) => {
@@ -84,7 +87,7 @@ export async function benchRates(steady: NodeArm[], changing: NodeArm): Promise<
 }
 
 async function admit(arm: NodeArm, perMinute: number): Promise<{ first: number; later: number; total: number }> {
-  const key = await createKey(arm, { requests_per_minute: perMinute })
+  const { key } = await createKey(arm, { requests_per_minute: perMinute })
   const startedAt = performance.now()
   const emptied = await Promise.all(arm.nodes.map(({ listening }) => empty(listening, key)))
   const firstMinutes = (performance.now() - startedAt) / 60_000
@@ -122,10 +125,10 @@ async function empty(listening: string, key: string): Promise<number> {
 }
 
 /** Collects figures by load and arm. */
-export function createNodeResults() {
+export function createNodeResults(bench = 'nodes') {
   const found = new Map<string, Result>()
   const add = (load: string, { name: arm }: Pick<Contestant, 'name'>, figures: Figures, concurrency = 0): void => {
-    const result = found.get(`${load} ${arm}`) ?? { bench: 'nodes', load, concurrency, arm, figures: {} }
+    const result = found.get(`${load} ${arm}`) ?? { bench, load, concurrency, arm, figures: {} }
     found.set(`${load} ${arm}`, result)
     addRound(result, figures)
   }

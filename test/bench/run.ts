@@ -1,5 +1,6 @@
-// `bun run bench`: what an exchange, an inference request, a preset, the queue, several nodes and a large installation cost, beside bare limits and other programs that
+// `bun run bench`: what an exchange, an inference request, a preset, the queue, several nodes, budgets and a large installation cost, beside bare limits and other programs that
 // are measured in the same run. `bun run bench gateway` measures one of them, `--json` prints JSON. Linux only, by its CPU times.
+import { benchBudgetObjects } from './budgets.ts'
 import { benchCores } from './cores.ts'
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
@@ -25,6 +26,7 @@ const benches: Record<string, Bench> = {
   presets: benchPresets,
   queue: benchQueue,
   nodes: benchNodes,
+  budgets: benchBudgetObjects,
   growth: benchGrowth,
   start: benchStart,
   review: benchReview,

@@ -98,6 +98,31 @@ const rates = [
   ]),
 ]
 
+const budget = (
+  load: string,
+  concurrency: number,
+  figure: FigureName,
+  arms: Pick<Target, 'how' | 'of' | 'to'>,
+  atMost?: number,
+) => ({
+  ...{ bench: 'budgets', load, concurrency, figure, ...arms },
+  ...(atMost === undefined ? {} : { atMost }),
+})
+const beyond = (hold: string, atMost?: number): Target[] =>
+  [file, 'latchkey, 3 nodes'].map((of) =>
+    budget(`${hold} of 200 requests`, 64, 'overshoot', { how: 'value', of, to: '' }, atMost),
+  )
+const withBudgets = (count: string, atMost: number): Target =>
+  budget('JSON', 32, cpu, { how: 'ratio', of: `latchkey with ${count}`, to: 'latchkey with no budgets' }, atMost)
+const budgets: Target[] = [
+  ...beyond('limit of a key'),
+  ...beyond('budget, hold expected', 2),
+  ...beyond('budget, hold worst', 1),
+  withBudgets('1 budget', 1.02),
+  withBudgets('10 budgets', 1.06),
+  budget('start', 0, 'rssMegabytes', { how: 'difference', of: '100000 values', to: 'no budget' }, 60),
+]
+
 /** What a request waits for at a fixed rate, in multiples of what it waits for at the server with nothing to do. */
 const atRate = (load: string, to: string, atMost: number): Target => ({
   ...{ bench: 'rate', load: `${load} at 50 %`, concurrency: 0, figure: 'p99Milliseconds', how: 'ratio' },
@@ -159,6 +184,7 @@ const targets: Target[] = [
     ...{ of: 'latchkey, 3 nodes', to: file },
   },
   ...rates,
+  ...budgets,
   {
     ...{ bench: 'growth', load: 'exchange', concurrency: 32, figure: cpu, how: 'ratio' },
     ...{ of: '100,000 policies and keys', to: 'empty', atMost: 1.2 },

@@ -1,0 +1,131 @@
+// What budgets cost and how exactly they hold: requests beyond a budget of 200 with 64 clients, on one node and on three, beside the limit of
+// a key, which holds nothing; CPU time of a request without budgets, with one and with ten that are far from their limits; and the memory of a
+// hundred thousand values of one budget.
+import { cpSync } from 'node:fs'
+import { runCommand } from '../support/latchkey.ts'
+import { contest } from './contest.ts'
+import { askWhole } from './gateway.ts'
+import { fill, measureStart } from './growth.ts'
+import { benchFolder, installLatchkey, rounds } from './measure.ts'
+import { type NodeArm, requestCost, startArm } from './node-arms.ts'
+import { createKey, createNodeResults, infer } from './node-limits.ts'
+import { type Gateway, startUpstream } from './proxies.ts'
+import type { Result } from './report.ts'
+
+const budgetRequests = 200
+const clients = 64
+const cpuMilliseconds = 2_000
+const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 4_000)
+/** Each round of the first part takes some seconds on three nodes. */
+const overshootRoundsMax = 5
+const values = 100_000
+const memoryRoundsMax = 3
+
+export async function benchBudgetObjects(note: (text: string) => void): Promise<Result[]> {
+  const upstream = await startUpstream()
+  const results = [
+    ...(await measureOvershoot(upstream.origin)),
+    ...(await measureCpu(upstream.origin, note)),
+    ...(await measureMemory()),
+  ]
+  await upstream.stop()
+  return results
+}
+
+const holds = ['limit of a key', 'budget, hold expected', 'budget, hold worst'] as const
+
+async function measureOvershoot(origin: string): Promise<Result[]> {
+  const { add, results } = createNodeResults('budgets')
+  const arms = [await startArm(0, 'http://127.0.0.1:9', origin), await startArm(3, 'http://127.0.0.1:9', origin)]
+  for (let round = 0; round < Math.min(rounds, overshootRoundsMax); round++)
+    for (const arm of round % 2 === 0 ? arms : arms.toReversed())
+      for (const hold of holds)
+        add(`${hold} of ${budgetRequests} requests`, arm, { overshoot: await exceed(arm, hold) }, clients)
+  for (const { stop } of arms) await stop()
+  return results()
+}
+
+/** How many requests were served beyond the budget, which is in dollars: what a request costs is known at its end. */
+async function exceed(arm: NodeArm, hold: (typeof holds)[number]): Promise<number> {
+  const usd = budgetRequests * requestCost
+  const isLimit = hold === 'limit of a key'
+  const { id, key } = await createKey(arm, isLimit ? { limit: usd } : {})
+  if (!isLimit)
+    await post(arm, '/budgets', {
+      name: `b-${crypto.randomUUID()}`,
+      applies_to: { keys: [id] },
+      windows: [{ per: 'month', usd }],
+      hold: hold.split(' ').at(-1),
+    })
+  let served = 0
+  let isSpent = false
+  const send = async (_: unknown, place: number) => {
+    for (let index = place; !isSpent; index += clients) {
+      const status = await infer(arm.nodes[index % arm.nodes.length]?.listening ?? '', key)
+      if (status === 200) served += 1
+      else if (status === 402) isSpent = true
+      else if (status !== 429) throw new Error(`A request on a budget got ${status}`)
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, send))
+  return Math.max(0, served - budgetRequests)
+}
+
+async function post({ nodes, managementKey }: NodeArm, path: string, body: object): Promise<void> {
+  const headers = { authorization: `Bearer ${managementKey}`, 'content-type': 'application/json' }
+  const init = { method: 'POST', headers, body: JSON.stringify(body) }
+  const response = await fetch(`http://${nodes[0]?.listening}/v1${path}`, init)
+  if (!response.ok) throw new Error(await response.text())
+}
+
+const budgetCounts = [0, 1, 10]
+const nameOf = (count: number) => `latchkey with ${count === 0 ? 'no' : count} budget${count === 1 ? '' : 's'}`
+
+async function measureCpu(origin: string, note: (text: string) => void): Promise<Result[]> {
+  const arms: Gateway[] = []
+  for (const count of budgetCounts) arms.push(await serveWithBudgets(origin, count))
+  const credentials = new Map(await Promise.all(arms.map(async (arm) => [arm, await arm.credentials()] as const)))
+  const results = await contest({
+    ...{ bench: 'budgets', arms, warmUpMilliseconds },
+    cells: [{ load: 'JSON', concurrency: 32, milliseconds: cpuMilliseconds }],
+    act: (arm) => askWhole(arm, credentials.get(arm)?.[0] ?? ''),
+    onFailure: (arm, error) => note(`left out: ${arm} failed: ${error}`),
+  })
+  for (const { stop } of arms) await stop()
+  return results
+}
+
+async function serveWithBudgets(origin: string, count: number): Promise<Gateway> {
+  const settings = { LATCHKEY_UPSTREAM_URL: `${origin}/v1`, LATCHKEY_UPSTREAM_API_KEY: 'upstream-secret' }
+  const { run, serve } = await installLatchkey(settings)
+  const { key } = await run('keys', 'create', '--name', 'key')
+  await run('prices', 'set', 'bench', '--prompt', '1', '--completion', '1')
+  for (let index = 0; index < count; index++) {
+    const each = index % 2 === 0 ? [] : ['--each', 'key']
+    await run('budgets', 'create', '--name', `b${index}`, '--windows', 'month=1000000usd', ...each)
+  }
+  const { baseUrl, pid, stop } = await serve()
+  const common = { url: `${baseUrl}/chat/completions`, headers: {}, pid, stop }
+  return { ...common, name: nameOf(count), credentials: async () => [key] }
+}
+
+/** Two installations with the same totals, of which one has a budget that counts them. */
+async function measureMemory(): Promise<Result[]> {
+  const { add, results } = createNodeResults('budgets')
+  const { folder, run } = await installLatchkey({ LATCHKEY_UPSTREAM_URL: 'http://127.0.0.1:9/v1' })
+  await run('keys', 'create', '--name', 'key')
+  await fill(folder, { usageHours: values })
+  const counting = benchFolder()
+  cpSync(folder, counting, { recursive: true })
+  const windows = ['--each', 'attribution', '--windows', 'day=5usd', 'month=20usd']
+  const made = await runCommand(['budgets', 'create', '--name', 'each', ...windows], { cwd: counting, env: {} })
+  if (made.code !== 0) throw new Error(made.stderr)
+  const arms = [
+    ['no budget', folder],
+    [`${values} values`, counting],
+  ] as const
+  for (let round = 0; round < Math.min(rounds, memoryRoundsMax); round++)
+    for (const [name, installed] of round % 2 === 0 ? arms : arms.toReversed())
+      add('start', { name }, await measureStart(installed))
+  return results()
+}
