@@ -6,24 +6,33 @@ import { command, group, runAlone } from './shared/command-line.ts'
 import { fieldInput, fieldOptions } from './shared/field-options.ts'
 import { readJsonFile } from './shared/input-files.ts'
 import { operationCommand } from './shared/operation-command.ts'
+import { futureText } from './shared/option-values.ts'
 import { dollars } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
-type PriceRow = OperationResponse<'prices.list'>['data'][number]
+type PriceRow = Omit<OperationResponse<'prices.list'>['data'][number], 'later' | 'updated_at'> & { from: string | null }
 
 const draw = ({ data }: OperationResponse<'prices.list'>) =>
   table(
-    data,
+    data.flatMap(inOrder),
     [
       ['MODEL', (row) => row.model],
+      ['FROM', (row) => row.from],
       ['PROMPT', (row) => dollars(row.prompt)],
       ['COMPLETION', (row) => dollars(row.completion)],
       ['CACHED PROMPT', (row) => (row.cached === null ? null : dollars(row.cached))],
       ['PER UNIT', perUnit],
+      ['MOST OUTPUT', (row) => row.max_output_tokens],
       ['MANAGED BY', (row) => row.managed_by],
     ],
     "No prices. To set one: latchkey prices set 'meta/*' --prompt 0.15 --completion 0.6",
   )
+
+/** What it is now or was first, and then what it changes to. */
+function inOrder({ later, ...price }: OperationResponse<'prices.list'>['data'][number]): PriceRow[] {
+  const none = { cached: null, character: null, image: null, audio_second: null }
+  return [{ ...price, from: null }, ...(later ?? []).map((each) => ({ ...price, ...none, ...each }))]
+}
 
 function perUnit({ character, image, audio_second }: PriceRow): string | null {
   const parts: [price: number | null, unit: string][] = [
@@ -40,7 +49,13 @@ export function pricesCommand(): Command {
     "prices set 'meta/*' --prompt 0.15 --completion 0.6",
     'prices set big --prompt 3 --completion 15 --cached 0.3',
     'prices set whisper --prompt 0 --completion 0 --audio-second 0.0001',
+    'prices set big --prompt 2 --completion 10 --from 2027-01-01',
   ])
+  const changing = fieldOptions(set, priceFields, 'create').option(
+    '--from <date>',
+    'when the price changes; until then it stays as it is (default: now)',
+    futureText,
+  )
   const importing = command('import <file>', 'Set all prices in a JSON file; if one is invalid, none is set', [
     'prices import prices.json',
   ]).addHelpText(
@@ -50,9 +65,11 @@ export function pricesCommand(): Command {
   return group('prices', 'US dollars per million tokens, for inference servers that do not report a cost', [
     operationCommand(command('list', 'List the prices', ['prices list']), 'prices.list', () => ({}), draw),
     operationCommand(
-      fieldOptions(set, priceFields, 'create'),
+      changing,
       'prices.set',
-      ({ words, options }) => ({ prices: [{ ...fieldInput(priceFields, options), model: words[0] }] }),
+      ({ words, options }) => ({
+        prices: [{ ...fieldInput(priceFields, options), model: words[0], from: options.from }],
+      }),
       draw,
     ),
     operationCommand(importing, 'prices.set', ({ words }) => ({ prices: readJsonFile(words[0] ?? '') }), draw),

@@ -60,5 +60,21 @@ export const usageHours = sqliteTable(
   (table) => [primaryKey({ columns: [table.hour, table.keyId, table.policyId, table.attribution, table.model] })],
 )
 
+/** How much a node of a server database may use of a counter near its limit: what its requests hold, and what it has in reserve. */
+export const budgetSlices = sqliteTable(
+  'budget_slices',
+  {
+    budgetId: text('budget_id').notNull(),
+    counter: text('counter').notNull(),
+    nodeId: text('node_id').notNull(),
+    requests: integer('requests').notNull(),
+    tokens: integer('tokens').notNull(),
+    nanodollars: integer('nanodollars').notNull(),
+    /** By the clock of the database: a node that does not renew it is gone. */
+    until: time('until').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.budgetId, table.counter, table.nodeId] })],
+)
+
 export type Budget = typeof budgets.$inferSelect
 export type UsageHour = typeof usageHours.$inferSelect

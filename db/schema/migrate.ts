@@ -40,6 +40,8 @@ import exchangeGrant from './migrations/0036_grant.sql' with { type: 'text' }
 import keyRotation from './migrations/0037_key_rotation.sql' with { type: 'text' }
 import erasure from './migrations/0038_erasure.sql' with { type: 'text' }
 import probes from './migrations/0039_probes.sql' with { type: 'text' }
+import budgetSlices from './migrations/0040_budget_slices.sql' with { type: 'text' }
+import priceVersions from './migrations/0041_price_versions.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -83,6 +85,8 @@ export const migrations: Migration[] = [
   { version: 37, name: 'key_rotation', statements: statementsOf(keyRotation) },
   { version: 38, name: 'erasure', statements: statementsOf(erasure) },
   { version: 39, name: 'probes', statements: statementsOf(probes) },
+  { version: 40, name: 'budget_slices', statements: statementsOf(budgetSlices) },
+  { version: 41, name: 'price_versions', statements: statementsOf(priceVersions) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -111,6 +111,8 @@ export const usage = sqliteTable('usage', {
   /** What was counted in addition to tokens, and how much of it. */
   unit: text('unit', { enum: usageUnits }),
   units: real('units'),
+  /** The price of the model that the cost was computed with; null where the upstream said it, or nobody knows. */
+  price: text('price'),
 })
 
 /** Responses that upstreams keep for later requests. Only the key that made one may name it. */

@@ -41,6 +41,9 @@ export const prices = sqliteTable('prices', {
   deletedAt: time('deleted_at'),
   managedBy: text('managed_by'),
   ...unitPrices,
+  maxOutputTokens: integer('max_output_tokens'),
+  /** Prices that take effect later: JSON, by time. */
+  later: text('later'),
 })
 
 export type Upstream = typeof upstreams.$inferSelect

@@ -5,6 +5,7 @@ import { nextSlice } from '../read/pace.ts'
 import { type Budget, budgets } from '../schema/budget-schema.ts'
 import { usage } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
+import { rangeOf } from './usage.ts'
 
 export function insertBudget(orm: Orm, row: Budget): Statement {
   return orm.insert(budgets).values(row)
@@ -33,6 +34,8 @@ export type HourTotals = [
   ...[hour: number, keyId: string, policyId: string, attribution: string, model: string],
   ...[requests: number, tokens: number, nanodollars: number],
 ]
+/** Those of a session; empty for requests without one. */
+export type SessionTotals = [...HourTotals, session: string]
 /** `usageId`: the newest row of the ledger that the totals include. */
 export type HoursSlice = { totals: HourTotals[]; usageId: number }
 
@@ -59,14 +62,41 @@ export async function* readHours(orm: Orm, since: number, most = hoursAtOnce): A
   }
 }
 
+const sessionRowsAtOnce = 5_000
+
+/**
+ * Reads what sessions used, as totals by hour, from the rows of the ledger that began at a time or later. Rows are added up where they lie,
+ * some thousand at a time. `usageId`: the newest row when it began; there is at least one slice.
+ */
+export async function* readSessions(
+  orm: Orm,
+  since: number,
+): AsyncGenerator<{ totals: SessionTotals[]; usageId: number }> {
+  const { from, until } = await rangeOf(orm, { since, limit: 1 })
+  let first = from
+  do {
+    await nextSlice()
+    const end = Math.min(first + sessionRowsAtOnce, until)
+    const [slice] = await orm.all<{ totals: string }>(sql`
+      select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, tokens, cost, session)) as totals from (
+        select at / 3600000 as hour, key_id, coalesce(policy_id, '') as policy_id, coalesce(attribution, '') as attribution,
+          coalesce(model, '') as model, coalesce(session_id, '') as session, count(*) as requests,
+          coalesce(sum(total_tokens), 0) as tokens, cast(total(cost_nanodollars) as integer) as cost
+        from usage where id >= ${first} and id < ${end} and at >= ${since} group by 1, 2, 3, 4, 5, 6)`)
+    yield { totals: JSON.parse(slice?.totals ?? '[]') as SessionTotals[], usageId: until - 1 }
+    first = end
+  } while (first < until)
+}
+
 const ledgerRowsAtOnce = 5_000
 
 /** Reads the rows of the ledger after one, up to another, oldest first. */
 export async function* readLedgerAfter(orm: Orm, after: number, upto: number) {
-  const { id, at, keyId, policyId, attribution, model, totalTokens: tokens, costNanodollars: nanodollars } = usage
+  const { id, at, keyId, policyId, attribution, sessionId: session, model } = usage
+  const { totalTokens: tokens, costNanodollars: nanodollars } = usage
   for (let last = after; ; ) {
     const rows = await orm
-      .select({ id, at, keyId, policyId, attribution, model, tokens, nanodollars })
+      .select({ id, at, keyId, policyId, attribution, session, model, tokens, nanodollars })
       .from(usage)
       .where(and(gt(id, last), lte(id, upto)))
       .orderBy(asc(id))

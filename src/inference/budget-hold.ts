@@ -2,9 +2,10 @@
 import type { Principal } from '../keys/bearer.ts'
 import type { BudgetRequest } from '../spending/budget-state.ts'
 import type { Budgets } from '../spending/budgets.ts'
+import { recordedText } from '../values/recorded-text.ts'
 import type { Call } from './call.ts'
 import { completionTokensAsked } from './expectation.ts'
-import { costOf, type PriceList } from './prices.ts'
+import { costOf, type PriceList, priceInForce } from './prices.ts'
 
 type HoldContext = { budgets: Budgets; registry: { readonly priceOf: PriceList }; now: () => number }
 type HeldRequest = { call: Call; attribution: string | null; signal: AbortSignal; recheck: () => void }
@@ -12,8 +13,8 @@ type HeldRequest = { call: Call; attribution: string | null; signal: AbortSignal
 const nothingHeld = () => {}
 
 /** Who asks for which models, as budgets read it. */
-export function askedOf({ accessToken }: Principal, attribution: string | null, { models }: Call): BudgetRequest {
-  return { policyId: accessToken?.policyId ?? null, attribution, models }
+export function askedOf({ accessToken }: Principal, attribution: string | null, { models, said }: Call): BudgetRequest {
+  return { policyId: accessToken?.policyId ?? null, attribution, session: recordedText(said.sessionId), models }
 }
 
 /**
@@ -28,18 +29,22 @@ export function holdBudgets(
   if (budgets.all().length === 0) return nothingHeld
   const { json, fields, path, models } = call
   const [model] = models
-  const price = model === undefined ? undefined : registry.priceOf(model)
+  const row = model === undefined ? undefined : registry.priceOf(model)
   const priceOf = (promptTokens: number, completionTokens: number) => {
     // How long audio is, and how many images come, is known at the end: what earlier ones cost counts.
-    if (price === undefined || path.unit !== undefined) return undefined
+    if (row === undefined || path.unit !== undefined) return undefined
     const tokens = { promptTokens, completionTokens: path.generates ? completionTokens : 0 }
     const counts = { ...tokens, totalTokens: promptTokens + completionTokens, cachedTokens: null }
-    return costOf(price, { counts, units: undefined }, path) ?? undefined
+    return costOf(priceInForce(row, now()), { counts, units: undefined }, path) ?? undefined
   }
-  const planned = { model, bytes: json?.bytes.byteLength ?? 0, outputMax: completionTokensAsked(fields) }
+  const planned = {
+    model,
+    bytes: json?.bytes.byteLength ?? 0,
+    outputMax: completionTokensAsked(fields) ?? row?.maxOutputTokens ?? undefined,
+  }
   return budgets.hold(principal.key, {
     asking: askedOf(principal, attribution, call),
     estimate: (rule) => budgets.estimates.of(rule, planned, priceOf),
-    ...{ check: recheck, signal, now },
+    ...{ check: recheck, signal, now, waitMilliseconds: principal.key.queueSeconds * 1_000 },
   })
 }

@@ -84,7 +84,7 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const holding = holdBudgets(principal, held, context)
   const release = holding instanceof Promise ? await orRestore(holding, restoreIdleLimit) : holding
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution, release)
-  const moreHeaders = headersFor(principal, attribution, context)
+  const moreHeaders = headersFor(principal, attribution, call, context)
   const report = reportFor(request, sent.fields.model, { entry, groups }, context)
   const pending = { request, info, entry, restoreIdleLimit, context, moreHeaders, report }
   let forwarded: UpstreamResponse
@@ -154,8 +154,9 @@ function checkBudgets(principal: Principal, attribution: string | null, call: Ca
 const none: Readonly<Record<string, string>> = Object.freeze({})
 
 /** What remained when the request began, where the organization wants its callers to know. */
-function headersFor({ key, accessToken }: Principal, attribution: string | null, context: InferenceContext) {
+function headersFor(principal: Principal, attribution: string | null, call: Call, context: InferenceContext) {
+  const { key } = principal
   const { registry, budgets, now } = context
   if (registry.organizations.get(key.organizationId)?.budgetHeaders !== true) return none
-  return remainingHeaders(budgets.remainingFor(key, { policyId: accessToken?.policyId ?? null, attribution }, now()))
+  return remainingHeaders(budgets.remainingFor(key, askedOf(principal, attribution, call), now()))
 }

@@ -2,7 +2,7 @@
 // committed before the response ends.
 import type { UsageRow } from '../../db/schema/record-schema.ts'
 import type { Writer } from '../../db/write/write.ts'
-import { describeError, withoutKeysAndTokens, withoutSecrets } from '../fault.ts'
+import { describeError, withoutKeysAndTokens } from '../fault.ts'
 import type { KeyRegistry, Principal } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'
 import type { Spending } from '../keys/spending.ts'
@@ -10,8 +10,9 @@ import { modelCharactersMax } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
 import type { Budgets } from '../spending/budgets.ts'
 import { storableText } from '../values/bytes.ts'
+import { recordedText } from '../values/recorded-text.ts'
 import type { Call } from './call.ts'
-import { costOf, type PriceList } from './prices.ts'
+import { costOf, type PriceList, priceInForce } from './prices.ts'
 import type { Place } from './queue/dispatch.ts'
 import type { MadeAttempt } from './routing-report.ts'
 import { storedResponseOf } from './stored-responses.ts'
@@ -46,7 +47,7 @@ export type LedgerEntry = {
   readonly requestId: string
   readonly principal: Principal
   readonly call: Call
-  /** Whose usage it is. */
+  /** Whose usage it is, as it is recorded. */
   readonly attribution: string | null
   readonly startedAt: number
   /** The attempt in progress; at the end, the one whose response the caller got. */
@@ -120,11 +121,12 @@ function storedOf({ call, principal, attempt, context }: LedgerEntry, { inspecte
 /** Budgets count what is in the ledger, and nothing else. */
 function countForBudgets({ context: { budgets, registry }, principal, call }: LedgerEntry, row: UsageRow): void {
   if (budgets.all().length === 0) return
-  const { policyId, attribution, model, at, totalTokens, costNanodollars } = row
+  const { policyId, attribution, sessionId: session, model, at, totalTokens, costNanodollars } = row
   const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
-  budgets.add(registry.keys.get(row.keyId) ?? principal.key, { policyId, attribution, model, at, amounts })
+  budgets.add(registry.keys.get(row.keyId) ?? principal.key, { policyId, attribution, session, model, at, amounts })
   const seen = { prompt: row.promptTokens, completion: row.completionTokens, nanodollars: amounts.nanodollars }
-  if (row.usageSource === 'upstream')
+  // A response without usage costs nothing, as far as anybody can know.
+  if (row.usageSource === 'upstream' || (row.completed && row.status < 300))
     budgets.estimates.note(call.models[0] ?? '', call.json?.bytes.byteLength ?? 0, seen)
 }
 
@@ -134,6 +136,7 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
   const { model } = inspected
   const { counts, isEstimate } = call.path.isCharged ? countsFor(inspected, completed) : notCharged
   const units = unitsOf(call, status, inspected)
+  const cost = costOfResponse(entry, model, isEstimate ? atLeast(counts) : counts, units)
   return {
     at: startedAt,
     requestId,
@@ -142,11 +145,11 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     keyId: key.id,
     policyId: accessToken?.policyId ?? null,
     issuerId: accessToken?.issuerId ?? null,
-    subject: storable(accessToken?.subject),
+    subject: recordedText(accessToken?.subject),
     accessTokenId: accessToken?.id ?? null,
     endpoint: call.path.endpoint,
-    model: storable((model ?? attempt?.model)?.slice(0, modelCharactersMax)),
-    modelAsked: storable(call.models[0]),
+    model: recordedText((model ?? attempt?.model)?.slice(0, modelCharactersMax)),
+    modelAsked: recordedText(call.models[0]),
     upstream: attempt?.upstream.name ?? null,
     presetVersion: call.presetVersion,
     status,
@@ -158,17 +161,18 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     totalTokens: counts?.totalTokens ?? null,
     cachedTokens: counts?.cachedTokens ?? null,
     reasoningTokens: counts?.reasoningTokens ?? null,
-    costNanodollars: costOfResponse(entry, model, isEstimate ? atLeast(counts) : counts, units),
+    costNanodollars: cost.nanodollars,
     usageSource: inspected.counts === undefined || !call.path.isCharged ? 'none' : 'upstream',
     estimated: isEstimate,
     unit: units === undefined ? null : (call.path.unit ?? null),
     units: units ?? null,
+    price: cost.price,
     // The clock can be set back in between.
     firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
     durationMilliseconds: Math.max(0, context.now() - startedAt),
-    attribution: storable(attribution ?? undefined),
-    endUser: storable(call.said.endUser),
-    sessionId: storable(call.said.sessionId),
+    attribution,
+    endUser: recordedText(call.said.endUser),
+    sessionId: recordedText(call.said.sessionId),
     metadata: call.said.metadata === undefined ? null : storableText(withoutKeysAndTokens(call.said.metadata)),
   }
 }
@@ -192,20 +196,20 @@ function atLeast(counts: TokenCounts | undefined): TokenCounts | undefined {
 
 /** The upstream's own figure, or else the price of the model that it names, or else of the model that was asked for. */
 function costOfResponse(
-  { context, call, attempt }: LedgerEntry,
+  { context, call, attempt, startedAt }: LedgerEntry,
   model: string | undefined,
   counts: TokenCounts | undefined,
   units: number | undefined,
-): number | null {
-  if (counts?.costNanodollars != null) return counts.costNanodollars
-  if (counts === undefined && units === undefined) return null
+): { nanodollars: number | null; price: string | null } {
+  if (counts?.costNanodollars != null) return { nanodollars: counts.costNanodollars, price: null }
   const { priceOf } = context.registry
-  const price =
-    (model === undefined ? undefined : priceOf(model)) ??
-    (attempt?.model === undefined ? undefined : priceOf(attempt.model))
-  return price === undefined ? null : costOf(price, { counts, units }, call.path)
-}
-
-function storable(text: string | undefined): string | null {
-  return text === undefined ? null : storableText(withoutSecrets(text))
+  const row =
+    counts === undefined && units === undefined
+      ? undefined
+      : ((model === undefined ? undefined : priceOf(model)) ??
+        (attempt?.model === undefined ? undefined : priceOf(attempt.model)))
+  if (row === undefined) return { nanodollars: null, price: null }
+  const price = priceInForce(row, startedAt)
+  const nanodollars = costOf(price, { counts, units }, call.path)
+  return { nanodollars, price: nanodollars === null ? null : price.name }
 }

@@ -24,6 +24,51 @@ export function compilePrices(rows: readonly Price[]): PriceList {
   return (model) => byName.get(model) ?? patterns.find(({ fits }) => fits(model))?.row
 }
 
+/** A price as it is at a time. `name`: the price list's own, with the time since when it is so if it was set to change. */
+export type PriceInForce = { name: string } & Pick<
+  Price,
+  | 'promptNanodollars'
+  | 'completionNanodollars'
+  | 'cachedNanodollars'
+  | 'characterNanodollars'
+  | 'imageNanodollars'
+  | 'audioSecondNanodollars'
+>
+
+type LaterPrice = { from: string; prompt: number; completion: number } & {
+  cached?: number
+  character?: number
+  image?: number
+  audio_second?: number
+}
+const versions = new WeakMap<Readonly<Price>, (PriceInForce & { from: number })[]>()
+
+/** The price of a model at a time (milliseconds): prices can be set to change. */
+export function priceInForce(row: Readonly<Price>, time: number): PriceInForce {
+  let found = versions.get(row)
+  if (found === undefined) {
+    found = [{ ...row, name: row.model, from: Number.NEGATIVE_INFINITY }, ...laterVersions(row)]
+    versions.set(row, found)
+  }
+  return found.findLast(({ from }) => from <= time) ?? { ...row, name: row.model }
+}
+
+function laterVersions({ model, later }: Readonly<Price>): (PriceInForce & { from: number })[] {
+  if (later === null) return []
+  const nanodollars = (dollars: number | undefined) =>
+    dollars === undefined ? null : Math.round(dollars * nanodollarsPerDollar)
+  return (JSON.parse(later) as LaterPrice[]).map(({ from, prompt, completion, ...more }) => ({
+    name: `${model} from ${from}`,
+    from: Date.parse(from),
+    promptNanodollars: Math.round(prompt * nanodollarsPerDollar),
+    completionNanodollars: Math.round(completion * nanodollarsPerDollar),
+    cachedNanodollars: nanodollars(more.cached),
+    characterNanodollars: nanodollars(more.character),
+    imageNanodollars: nanodollars(more.image),
+    audioSecondNanodollars: nanodollars(more.audio_second),
+  }))
+}
+
 type Path = Pick<InferencePath, 'generates' | 'unit'>
 
 /**
@@ -32,7 +77,7 @@ type Path = Pick<InferencePath, 'generates' | 'unit'>
  * count can reach.
  */
 export function costOf(
-  price: Price,
+  price: Omit<PriceInForce, 'name'>,
   { counts, units }: { counts: PricedCounts | undefined; units: number | undefined },
   path: Path,
 ): number | null {
@@ -43,7 +88,7 @@ export function costOf(
   return cost <= responseDollarsMax * nanodollarsPerDollar ? cost : null
 }
 
-function costOfUnits(price: Price, units: number, unit: Unit): number | null {
+function costOfUnits(price: Omit<PriceInForce, 'name'>, units: number, unit: Unit): number | null {
   const { characterNanodollars, imageNanodollars, audioSecondNanodollars } = price
   const ofOne = {
     character: characterNanodollars === null ? null : characterNanodollars / tokensPerPrice,
@@ -58,7 +103,7 @@ function costOfUnits(price: Price, units: number, unit: Unit): number | null {
  * `generates`: whether the endpoint returns a completion; otherwise all tokens belong to the prompt.
  */
 function costOfTokens(
-  { promptNanodollars, completionNanodollars, cachedNanodollars }: Price,
+  { promptNanodollars, completionNanodollars, cachedNanodollars }: Omit<PriceInForce, 'name'>,
   { promptTokens, completionTokens, totalTokens, cachedTokens }: PricedCounts,
   { generates }: Path,
 ): number | null {

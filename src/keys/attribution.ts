@@ -2,6 +2,7 @@
 // end sends with a key that says so.
 import { Fault } from '../fault.ts'
 import { attributionProblem } from '../values/attribution-text.ts'
+import { recordedText } from '../values/recorded-text.ts'
 import type { Principal } from './bearer.ts'
 
 /** JSON Schema has no flags. */
@@ -18,16 +19,16 @@ export function attributionHeaderProblem(name: string): string | undefined {
 
 /**
  * Whose usage a request is; null for a call with a key that says nothing. A federated request has what the exchange
- * verified, or else its subject.
+ * verified, or else its subject. It is in the form in which it is recorded.
  * @throws Fault `invalid` for a header that cannot be one
  */
 export function attributionOfRequest({ key, accessToken }: Principal, { headers }: Request): string | null {
-  if (accessToken !== undefined) return accessToken.attribution ?? accessToken.subject
+  if (accessToken !== undefined) return recordedText(accessToken.attribution ?? accessToken.subject)
   if (key.attributeFromHeader === null) return null
   const value = headers.get(key.attributeFromHeader)?.trim() ?? ''
   if (value === '') return null
   const problem = attributionProblem(value)
   if (problem !== undefined)
     throw new Fault('invalid', `The header ${key.attributeFromHeader} ${problem}`, { reason: 'attribution_header' })
-  return value
+  return recordedText(value)
 }

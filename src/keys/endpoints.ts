@@ -13,6 +13,7 @@ import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import type { RequestFacts } from '../spending/budget.ts'
 import type { Budgets } from '../spending/budgets.ts'
 import { keyHashText } from '../values/id-text.ts'
+import { recordedText } from '../values/recorded-text.ts'
 import { actorOf } from './actor.ts'
 import type { Key } from './api-key.ts'
 import { attributionOfRequest } from './attribution.ts'
@@ -95,7 +96,11 @@ function showCurrent(run: RunKeyOperation): Handle<CurrentKeyContext> {
     const principal = await authenticate(request, context)
     const { key, accessToken } = principal
     rejectQuery(request)
-    const asking = { policyId: accessToken?.policyId ?? null, attribution: attributionOfRequest(principal, request) }
+    const asking = {
+      policyId: accessToken?.policyId ?? null,
+      attribution: attributionOfRequest(principal, request),
+      session: recordedText(request.headers.get('x-session-id')),
+    }
     const shown = await findKey(run, key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {

@@ -1,6 +1,12 @@
 // Builds what was used of each budget from the ledger's totals, while requests go on.
 import type { Orm } from '../../db/file/open.ts'
-import { type HourTotals, readHours, readLedgerAfter } from '../../db/tables/budgets.ts'
+import {
+  type HourTotals,
+  readHours,
+  readLedgerAfter,
+  readSessions,
+  type SessionTotals,
+} from '../../db/tables/budgets.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
 import { type Budget, compileBudget, type KeyFacts } from '../spending/budget.ts'
@@ -52,7 +58,7 @@ export function createBudgetBuilder(parts: BuilderParts): BudgetBuilder {
         if (usageId - state.usageId > rowsFollowedMax) state = await build(parts, undefined)
         else {
           for await (const rows of readLedgerAfter(parts.orm, state.usageId, usageId))
-            for (const row of rows) await addTotals(state.sums, state.keys, totalsOf(row))
+            for (const row of rows) await addTotals(state.sums, state.keys, totalsOf(row), 'both')
           state.usageId = usageId
         }
       })
@@ -72,25 +78,27 @@ async function build(
   hold: HoldLedger | undefined,
 ): Promise<BuiltSums | undefined> {
   const compiled = compileAll(registry)
-  const sums = createBudgetSums(compiled)
+  const sums = createBudgetSums(compiled, now)
   if (compiled.length === 0) {
     budgets.install(compiled, sums)
     return undefined
   }
   const keys = createKeyFinder(registry, compiled)
+  const ofSessions = await readSessionsOf(compiled, { orm, now }, (totals) => addTotals(sums, keys, totals, 'sessions'))
   const slices: { last: HourTotals | undefined; usageId: number }[] = []
   for await (const { totals, usageId } of readHours(orm, hourOf(earliestOf(compiled, now())), hoursAtOnce)) {
-    for (const total of totals) await addTotals(sums, keys, total)
+    for (const total of totals) await addTotals(sums, keys, [...total, ''], 'hours')
     slices.push({ last: totals.at(-1), usageId })
   }
   const newest = slices.at(-1)?.usageId ?? 0
   const finish = async (upto: number) => {
-    const after = Math.min(...slices.map(({ usageId }) => usageId))
+    const after = Math.min(ofSessions, ...slices.map(({ usageId }) => usageId))
     for await (const rows of readLedgerAfter(orm, after, upto))
       for (const row of rows) {
         const totals = totalsOf(row)
         const slice = slices.find(({ last }) => last !== undefined && !isAfter(totals, last))
-        if (row.id > (slice?.usageId ?? newest)) await addTotals(sums, keys, totals)
+        if (row.id > (slice?.usageId ?? newest)) await addTotals(sums, keys, totals, 'hours')
+        if (row.id > ofSessions) await addTotals(sums, keys, totals, 'sessions')
       }
     // What was committed before is added to the old sums until this turn of the event loop ends.
     await new Promise((resolve) => setImmediate(resolve))
@@ -100,19 +108,41 @@ async function build(
   return { sums, keys, usageId: newest }
 }
 
+/** Returns the newest row of the ledger that was read; without budgets of sessions there is none to read. */
+async function readSessionsOf(
+  compiled: readonly Budget[],
+  { orm, now }: Pick<BuilderParts, 'orm' | 'now'>,
+  add: (totals: SessionTotals) => Promise<void>,
+): Promise<number> {
+  const budgets = compiled.filter(isOfSessions)
+  if (budgets.length === 0) return Number.POSITIVE_INFINITY
+  let newest = 0
+  for await (const { totals, usageId } of readSessions(orm, earliestOf(budgets, now()))) {
+    for (const total of totals) await add(total)
+    newest = usageId
+  }
+  return newest
+}
+
+/** Totals by hour know no sessions. */
+const isOfSessions = ({ row: { each } }: Budget) => each === 'session'
+
 type LedgerRow = { at: number; keyId: string; policyId: string | null; attribution: string | null } & {
+  session: string | null
   model: string | null
   tokens: number | null
   nanodollars: number | null
 }
 
 /** A row as the totals of its hour. */
-function totalsOf({ at, keyId, policyId, attribution, model, tokens, nanodollars }: LedgerRow): HourTotals {
-  return [hourOf(at), keyId, policyId ?? '', attribution ?? '', model ?? '', 1, tokens ?? 0, nanodollars ?? 0]
+function totalsOf(row: LedgerRow): SessionTotals {
+  const { at, keyId, policyId, attribution, session, model, tokens, nanodollars } = row
+  const names = [hourOf(at), keyId, policyId ?? '', attribution ?? '', model ?? ''] as const
+  return [...names, 1, tokens ?? 0, nanodollars ?? 0, session ?? '']
 }
 
 /** In the order of the table, which compares texts as UTF-8. */
-function isAfter(totals: HourTotals, last: HourTotals): boolean {
+function isAfter(totals: SessionTotals, last: HourTotals): boolean {
   for (const [index, name] of totals.slice(0, 5).entries()) {
     const other = last[index]
     if (name === other) continue
@@ -129,7 +159,9 @@ function earliestOf(budgets: readonly Budget[], now: number): number {
   return Math.min(now, ...starts)
 }
 
-type FindKey = (id: string) => Promise<{ key: KeyFacts; budgets: readonly Budget[] } | undefined>
+/** The budgets of a key, by what they are read from. `both`: of a row that neither has. */
+type KeyBudgets = { key: KeyFacts } & Record<'hours' | 'sessions' | 'both', readonly Budget[]>
+type FindKey = (id: string) => Promise<KeyBudgets | undefined>
 
 /** Deleted keys count: what they used was spent. */
 function createKeyFinder({ keys, deleted }: Registry, budgets: readonly Budget[]): FindKey {
@@ -137,7 +169,9 @@ function createKeyFinder({ keys, deleted }: Registry, budgets: readonly Budget[]
   return async (id) => {
     if (known.has(id)) return known.get(id)
     const key = keys.get(id) ?? (await deleted.key(id))
-    const found = key && { key, budgets: budgets.filter((budget) => budget.appliesToKey(key)) }
+    const both = key === undefined ? [] : budgets.filter((budget) => budget.appliesToKey(key))
+    const [sessions, hours] = [both.filter(isOfSessions), both.filter((budget) => !isOfSessions(budget))]
+    const found = key && { key, hours, sessions, both }
     known.set(id, found)
     return found
   }
@@ -146,10 +180,11 @@ function createKeyFinder({ keys, deleted }: Registry, budgets: readonly Budget[]
 async function addTotals(
   sums: BudgetSums,
   find: FindKey,
-  [hour, keyId, policyId, attribution, model, requests, tokens, nanodollars]: HourTotals,
+  [hour, keyId, policyId, attribution, model, requests, tokens, nanodollars, session]: SessionTotals,
+  which: 'hours' | 'sessions' | 'both',
 ): Promise<void> {
   const found = await find(keyId)
-  if (found === undefined || found.budgets.length === 0) return
-  const request = { policyId: policyId || null, attribution: attribution || null, model }
-  sums.add(found.budgets, found.key, { ...request, at: startOfHour(hour), amounts: { requests, tokens, nanodollars } })
+  if (found === undefined || found[which].length === 0) return
+  const request = { policyId: policyId || null, attribution: attribution || null, session: session || null, model }
+  sums.add(found[which], found.key, { ...request, at: startOfHour(hour), amounts: { requests, tokens, nanodollars } })
 }

@@ -7,6 +7,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { describeError } from '../fault.ts'
 import type { Log } from '../observe/log.ts'
 import { every } from '../scheduling/every.ts'
+import type { NodeSlices } from './budget-slices.ts'
 import type { Follow } from './follow.ts'
 
 /** What reporting needs. */
@@ -15,6 +16,9 @@ export type ReportContext = {
   writer: Pick<Writer, 'write'>
   log: Log
   now: () => number
+  /** Of a node of a server database. */
+  budgetSlices: NodeSlices | undefined
+  config: { drainMilliseconds: number }
 }
 
 const everyMilliseconds = 1_000
@@ -24,11 +28,11 @@ const everyMilliseconds = 1_000
  * function that ends it and removes this node from the list.
  */
 export async function reportWhileServing(
-  { follow, writer, log, now }: ReportContext,
+  { follow, writer, log, now, budgetSlices, config: { drainMilliseconds } }: ReportContext,
   { port, baseUrl }: { port: number; baseUrl: string },
 ): Promise<() => Promise<void>> {
-  if (follow.revision() === undefined) return async () => {}
-  const id = crypto.randomUUID()
+  if (budgetSlices === undefined) return async () => {}
+  const { nodeId: id } = budgetSlices
   const name = `${hostname()}:${port}`
   let failure: string | undefined
   const report = async () => {
@@ -36,7 +40,7 @@ export async function reportWhileServing(
       await follow.fresh()
       const revision = follow.revision() ?? 0
       const node = { id, name, version: packageJson.version, schemaVersion: latestSchema, revision, baseUrl }
-      await writer.write(reportNode({ ...node, now: now() }))
+      await budgetSlices.report((slices) => writer.write([...reportNode({ ...node, now: now() }), ...slices]))
       failure = undefined
     } catch (error) {
       const { message } = error as Error
@@ -55,6 +59,7 @@ export async function reportWhileServing(
   return async () => {
     stop()
     await running
-    await writer.write([dropNode(id)]).catch(() => {})
+    // Requests that still run hold what they hold.
+    await budgetSlices.report((slices) => writer.write([dropNode(id), ...slices]), drainMilliseconds).catch(() => {})
   }
 }

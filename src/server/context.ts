@@ -39,6 +39,7 @@ import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
 import { createReadiness } from '../monitoring/readiness.ts'
+import type { NodeSlices } from '../nodes/budget-slices.ts'
 import type { Follow } from '../nodes/follow.ts'
 import { joinRates } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
@@ -59,6 +60,7 @@ import type { Config, RateLimit } from '../settings/config.ts'
 import { createSettingsInEffect } from '../settings/effective-settings.ts'
 import { openMasterKeyText } from '../tokens/keyring.ts'
 import { openSigningKeys } from '../tokens/signing-keys.ts'
+import { startBudgeting } from './budgeting.ts'
 import { createQueueing, type QueueContext } from './queueing.ts'
 import { openReplayGuard } from './replay-guard.ts'
 
@@ -72,6 +74,8 @@ export type OpenContext = AdminContext & {
   isWritable: () => Promise<boolean>
   /** Whether a commit has failed, and none of a probe has succeeded since. */
   isWriteFailing: () => boolean
+  /** Of a node of a server database. */
+  budgetSlices: NodeSlices | undefined
 }
 
 /** What all endpoints need; each endpoint declares its part. */
@@ -141,9 +145,6 @@ export async function openContext(
       const isWhole = writeCheck.isFailing() || (database.kind === 'file' && (await isShortOfSpace(database.path)))
       await writer.write([touchWriteProbe(orm, now(), { isWhole })])
     })
-  registry.onBudgetsChanged.push(() =>
-    budgetBuilder.build(database.shared === undefined ? writer.holdLedger : undefined),
-  )
   registry.onDeleted.push(spending.forget, metrics.busiestKeys.forget)
   const outbound = outboundFor(config, dependencies, registry)
   const issuerKeys = createIssuerKeys({
@@ -171,7 +172,8 @@ export async function openContext(
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(reader, now), slowReports: createSlowReports(monotonic) }
   const kept = { spending, budgets, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
-  const stored = { config, follow, inEffect, ...written, registry, ...kept, ...createMutex() }
+  const budgetSlices = startBudgeting({ ...written, registry, budgets, budgetBuilder, follow })
+  const stored = { config, follow, inEffect, ...written, registry, ...kept, budgetSlices, ...createMutex() }
   const watched = { metrics, isWritable, isWriteFailing: writeCheck.isFailing }
   return { ...stored, ...scheduled, ...watched, issuerKeys, outbound, random }
 }

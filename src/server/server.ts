@@ -213,5 +213,6 @@ async function stopServer(
   await Promise.all([drained, socket?.drain(rest)])
   admin.database.shared?.beginEnd()
   await reporting
+  await admin.budgetSlices?.end().catch(() => {})
   await closeContext(admin)
 }

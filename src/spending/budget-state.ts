@@ -2,7 +2,7 @@
 import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Amounts, Budget, KeyFacts, RequestFacts } from './budget.ts'
-import { type BudgetSums, createBudgetSums } from './sums.ts'
+import type { BudgetSums } from './sums.ts'
 
 /** A request that wants to begin. `models`: those that it names. */
 export type BudgetRequest = RequestFacts & { models: readonly string[] }
@@ -27,7 +27,7 @@ export type RemainingAmount = {
   resetsAt: number
 }
 
-export function createBudgetState(budgets: readonly Budget[] = [], sums = createBudgetSums([])): BudgetState {
+export function createBudgetState(budgets: readonly Budget[], sums: BudgetSums): BudgetState {
   return { budgets, sums, ofKeys: new WeakMap() }
 }
 
@@ -44,17 +44,20 @@ export function isAbout(budget: Budget, { policyId, models }: BudgetRequest): bo
   return budget.models === undefined || models.length === 0 || models.some(budget.models)
 }
 
-/** What is left of a counter in each window; negative where it is overspent. */
-export function leftOf({ sums }: BudgetState, budget: Budget, counter: string, now: number): Amounts[] {
-  return budget.windows.map((_, index) => {
-    const [limit, used] = [budget.limitOf(counter, index, now), sums.usedOf(budget, counter, index, now)]
-    return {
-      nanodollars: limit.nanodollars - used.nanodollars,
-      tokens: limit.tokens - used.tokens,
-      requests: limit.requests - used.requests,
-    }
-  })
+/** What is left of a counter: of each measure, in the window that has the least. Negative where it is overspent. */
+export function leftOf({ sums }: BudgetState, budget: Budget, counter: string, now: number): Amounts {
+  const left = { nanodollars: Infinity, tokens: Infinity, requests: Infinity }
+  for (let index = 0; index < budget.windows.length; index++) {
+    const limit = budget.limitOf(counter, index, now)
+    const used = sums.usedOf(budget, counter, index, now)
+    left.nanodollars = Math.min(left.nanodollars, limit.nanodollars - used.nanodollars)
+    left.tokens = Math.min(left.tokens, limit.tokens - used.tokens)
+    left.requests = Math.min(left.requests, limit.requests - used.requests)
+  }
+  return left
 }
+
+export const isSpent = ({ nanodollars, tokens, requests }: Amounts) => nanodollars <= 0 || tokens <= 0 || requests <= 0
 
 const units: [RemainingAmount['unit'], keyof Amounts, divisor: number][] = [
   ['usd', 'nanodollars', nanodollarsPerDollar],

@@ -13,7 +13,7 @@ export type KeyFacts = {
 }
 
 /** What a budget reads of a request, or of totals of requests. Null where a request has none of it. */
-export type RequestFacts = { policyId: string | null; attribution: string | null }
+export type RequestFacts = { policyId: string | null; attribution: string | null; session: string | null }
 
 /** What was used, or may be. Infinite where nothing limits it. */
 export type Amounts = { nanodollars: number; tokens: number; requests: number }
@@ -51,7 +51,12 @@ export function compileBudget(row: Readonly<BudgetRow>, timeZone: string | null)
     limit: amountsOf(amounts),
     periodAt: rememberPeriod((time) => periodAt(per, time, timeZone)),
   }))
-  const overrides = new Map(Object.entries(row.overrides ?? {}))
+  const overrides = new Map(
+    Object.entries(row.overrides ?? {}).map(([value, own]) => [
+      value,
+      row.windows.map((window) => amountsOf(own.find(({ per }) => per === window.per) ?? window)),
+    ]),
+  )
   const topUps = row.topUps ?? []
   return {
     row,
@@ -65,10 +70,7 @@ export function compileBudget(row: Readonly<BudgetRow>, timeZone: string | null)
     counterOf: counterBy(each),
     windows,
     limitOf: (counter, index, time) => {
-      const window = windows[index]
-      if (window === undefined) return unlimited
-      const own = overrides.get(counter)?.find(({ per }) => per === window.per)
-      const limit = own === undefined ? window.limit : amountsOf(own)
+      const limit = overrides.get(counter)?.[index] ?? windows[index]?.limit ?? unlimited
       return topUps.length === 0 ? limit : toppedUp(limit, topUps, counter, time)
     },
   }
@@ -79,6 +81,7 @@ function counterBy(each: string | null): Budget['counterOf'] {
   if (each === 'key') return ({ id }) => id
   if (each === 'policy') return (_key, { policyId }) => policyId ?? ''
   if (each === 'attribution') return (_key, { attribution }) => attribution ?? ''
+  if (each === 'session') return (_key, { session }) => session ?? ''
   const label = each.slice(labelPrefix.length)
   return ({ labels }) => labels?.[label] ?? ''
 }

@@ -1,5 +1,6 @@
 // The budgets in force: whether a request may begin, what it holds meanwhile, and what remains. It knows no database.
 import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
+import type { SliceAmounts, SlicedCounter } from '../../db/tables/budget-slices.ts'
 import { Fault } from '../fault.ts'
 import type { Budget, KeyFacts, RequestFacts } from './budget.ts'
 import {
@@ -9,18 +10,22 @@ import {
   budgetsOf,
   createBudgetState,
   isAbout,
+  isSpent,
   leftOf,
   type RemainingAmount,
 } from './budget-state.ts'
 import { createEstimates, type Estimates } from './estimates.ts'
 import { createHolds } from './holds.ts'
 import { limitRunning, type RunningLimits } from './running-limits.ts'
-import type { BudgetSums, UsageAmounts } from './sums.ts'
+import { type Slices, slicesOf } from './slices.ts'
+import { type BudgetSums, createBudgetSums, type UsageAmounts } from './sums.ts'
 import { holdInTurn, type WaitingRequest } from './turns.ts'
 
 export type Budgets = {
   /** Takes budgets and what was used of them in place of those before. */
   install: (budgets: readonly Budget[], sums: BudgetSums) => void
+  /** Shares what is left of budgets near their limits with other nodes. Returns what lists the slices of this node, for its reports. */
+  share: (slices: Slices, now: () => number) => () => (SlicedCounter & SliceAmounts)[]
   estimates: Estimates
   /** All budgets in force. */
   all: () => readonly Budget[]
@@ -40,6 +45,11 @@ export type Budgets = {
   hold: (key: KeyFacts, waiting: WaitingRequest) => (() => void) | Promise<() => void>
   /** How many requests may run at once. */
   running: RunningLimits
+  /**
+   * Called when the sums must be built again, at most once a minute: the clock was set back, perhaps into a period that they no longer have,
+   * or a budget has as many counters as it can have, of which some may be of the past.
+   */
+  onStale: (() => void)[]
   /** What a counter of a budget spent, by window and measure. */
   spentOf: (budget: Budget, counter: string, now: number) => RemainingAmount[]
   /** What remains of every budget that a caller has, whatever models they ask for. */
@@ -48,9 +58,22 @@ export type Budgets = {
 
 export function createBudgets(): Budgets {
   const [holds, estimates] = [createHolds(), createEstimates()]
-  let state = createBudgetState()
+  let state = createBudgetState(
+    [],
+    createBudgetSums([], () => 0),
+  )
   let running = limitRunning([])
+  const onStale: Budgets['onStale'] = []
+  const reportStale = limitStale(() => {
+    for (const act of onStale) act()
+  })
+  let latest = 0
+  let shared: Slices | undefined
   return {
+    share: (slices, now) => {
+      shared = slices
+      return () => slicesOf(state, holds, slices, now())
+    },
     install: (budgets, sums) => {
       state = createBudgetState(budgets, sums)
       running = limitRunning(budgets)
@@ -60,8 +83,13 @@ export function createBudgets(): Budgets {
     all: () => state.budgets,
     sums: () => state.sums,
     add: (key, used) => state.sums.add(budgetsOf(state, key), key, used),
-    check: (...asked) => check(state, ...asked),
-    hold: (key, waiting) => holdInTurn(() => state, holds, key, waiting),
+    check: (key, asking, hasPrice, now) => {
+      if (now < latest - setBackMilliseconds) reportStale(now)
+      latest = now
+      check(state, key, asking, hasPrice, now, reportStale)
+    },
+    onStale,
+    hold: (key, waiting) => holdInTurn({ state: () => state, holds, slices: shared }, key, waiting),
     running: {
       countersOf: (...asked) => running.countersOf(...asked),
       limitOf: (counter) => running.limitOf(counter),
@@ -77,19 +105,41 @@ export function createBudgets(): Budgets {
   }
 }
 
-function check(state: BudgetState, ...[key, asking, hasPrice, now]: Parameters<Budgets['check']>): void {
-  const spent: RemainingAmount[] = []
+/** The shortest period: sums have the current one and its neighbors. */
+const setBackMilliseconds = 60 * 60 * 1_000
+const staleEveryMilliseconds = 60_000
+
+/** At most once a minute, by clocks that can be set back. */
+function limitStale(act: () => void): (now: number) => void {
+  let last = Number.NEGATIVE_INFINITY
+  return (now) => {
+    if (Math.abs(now - last) < staleEveryMilliseconds) return
+    last = now
+    act()
+  }
+}
+
+function check(
+  state: BudgetState,
+  ...[key, asking, hasPrice, now, reportStale]: [...Parameters<Budgets['check']>, (now: number) => void]
+): void {
+  let spent: RemainingAmount[] | undefined
   for (const budget of budgetsOf(state, key)) {
     if (budget.row.mode !== 'block' || !isAbout(budget, asking)) continue
     if (budget.row.unpriced === 'refuse') rejectUnpriced(budget, asking.models, hasPrice)
     const counter = budget.counterOf(key, asking)
-    if (!state.sums.hasRoomFor(budget, counter)) throw tooManyCounters(budget)
-    const isSpent = leftOf(state, budget, counter, now).some(
-      ({ nanodollars, tokens, requests }) => nanodollars <= 0 || tokens <= 0 || requests <= 0,
-    )
-    if (isSpent) spent.push(...amountsSpent(state, budget, counter, now).filter(({ remaining }) => remaining === 0))
+    if (!state.sums.hasRoomFor(budget, counter)) {
+      reportStale(now)
+      throw tooManyCounters(budget)
+    }
+    if (isSpent(leftOf(state, budget, counter, now)))
+      spent = [
+        ...(spent ?? []),
+        ...amountsSpent(state, budget, counter, now).filter(({ remaining }) => remaining === 0),
+      ]
   }
-  if (spent.length > 0) throw spentFault(spent.reduce((one, other) => (one.resetsAt >= other.resetsAt ? one : other)))
+  if (spent !== undefined)
+    throw spentFault(spent.reduce((one, other) => (one.resetsAt >= other.resetsAt ? one : other)))
 }
 
 const periodNames: Record<BudgetPeriod, string> = {

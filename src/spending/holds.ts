@@ -1,9 +1,10 @@
 // What running requests hold of budgets, from their admission until their rows are committed. It is never stored: a crash ends
-// holds with their requests. Near a limit, requests wait for one another.
+// holds with their requests. Near a limit, requests wait for one another. Where several nodes share a database, each then has a slice of what is
+// left: what its requests hold, and a reserve for the next ones.
 import type { Amounts } from './budget.ts'
 
-/** A counter that a request holds a part of, with what is left of it in each of its windows. */
-export type HeldPart = { name: string; own: Amounts; left: readonly Amounts[] }
+/** A counter that a request holds a part of, with what is left of it. `isSliced`: its part must fit into the reserve of this node. */
+export type HeldPart = { name: string; own: Amounts; left: Amounts; isSliced?: boolean }
 
 export type Holds = {
   /**
@@ -15,34 +16,54 @@ export type Holds = {
   queue: (name: string) => WaitingPlace
   /** Lets those who wait look again, since budgets have changed. */
   wakeAll: () => void
+  /** What requests hold of a counter. */
+  heldOf: (name: string) => Readonly<Amounts>
+  /** Begins to change the slice of a counter: gives up its reserve, and returns what is held. Then end it. */
+  beginSlice: (name: string) => Amounts
+  /** Sets the reserve of a counter. */
+  endSlice: (name: string, reserve: Amounts) => void
+  /**
+   * The slices that other nodes must know: of counters with a reserve, and those that `isNear`. Reserves that were not used since the last
+   * call are given up.
+   */
+  listSlices: (isNear: (name: string, held: Amounts) => boolean) => { name: string; slice: Amounts }[]
+  /** Gives up all reserves. */
+  dropReserves: () => void
   /** How many requests hold a part of a counter, and how many wait for it. */
   sizeOf: (name: string) => { holding: number; waiting: number }
 }
 
 export type WaitingPlace = {
-  name: string
+  isFirst: () => boolean
   /** Resolves when something was released and it is the turn of this place, or after this time, or when the signal aborts. */
   turn: (milliseconds: number, signal: AbortSignal) => Promise<void>
   /** Gives the turn to the next one. */
   leave: () => void
 }
 
-type Counter = Amounts & { holding: number; waiting: { resume: () => void }[] }
+/** `isUsed`: a request has taken of the reserve lately. `isChanging`: its slice is being taken. */
+type Counter = Amounts & { holding: number; waiting: { resume: () => void }[] } & {
+  reserve: Amounts | undefined
+  isUsed: boolean
+  isChanging: boolean
+}
 
 export function createHolds(): Holds {
   const counters = new Map<string, Counter>()
 
   function counterOf(name: string): Counter {
-    const counter = counters.get(name) ?? { nanodollars: 0, tokens: 0, requests: 0, holding: 0, waiting: [] }
-    counters.set(name, counter)
+    let counter = counters.get(name)
+    if (counter === undefined) {
+      const slice = { reserve: undefined, isUsed: false, isChanging: false }
+      counter = { nanodollars: 0, tokens: 0, requests: 0, holding: 0, waiting: [], ...slice }
+      counters.set(name, counter)
+    }
     return counter
   }
 
-  function wakeNext(name: string): void {
-    const counter = counters.get(name)
-    if (counter === undefined) return
-    if (counter.holding === 0 && counter.waiting.length === 0) counters.delete(name)
-    else counter.waiting[0]?.resume()
+  function wakeNext(name: string, counter: Counter): void {
+    if (counter.waiting.length > 0) counter.waiting[0]?.resume()
+    else if (counter.holding === 0 && counter.reserve === undefined && !counter.isChanging) counters.delete(name)
   }
 
   function release(parts: readonly HeldPart[]): void {
@@ -50,29 +71,22 @@ export function createHolds(): Holds {
       const counter = counterOf(name)
       counter.holding -= 1
       // Sums of fractions do not come back to zero by themselves.
-      const isLast = counter.holding === 0
-      counter.nanodollars = isLast ? 0 : counter.nanodollars - own.nanodollars
-      counter.tokens = isLast ? 0 : counter.tokens - own.tokens
-      counter.requests = isLast ? 0 : counter.requests - own.requests
+      if (counter.holding === 0) Object.assign(counter, nothing)
+      else add(counter, own, -1)
     }
-    for (const { name } of parts) wakeNext(name)
+    for (const { name } of parts) wakeNext(name, counterOf(name))
   }
 
   return {
     take: (parts, isTurn) => {
-      const full = parts.find(({ name, own, left }) => {
-        const counter = counters.get(name)
-        if (counter === undefined) return false
-        if (!isTurn && counter.waiting.length > 0) return true
-        return counter.holding > 0 && left.some((window) => !fits(window, counter, own))
-      })
-      if (full !== undefined) return full.name
-      for (const { name, own } of parts) {
+      for (const part of parts) if (!hasRoom(counters.get(part.name), part, isTurn)) return part.name
+      for (const { name, own, isSliced } of parts) {
         const counter = counterOf(name)
         counter.holding += 1
-        counter.nanodollars += own.nanodollars
-        counter.tokens += own.tokens
-        counter.requests += own.requests
+        add(counter, own, 1)
+        if (isSliced !== true || counter.reserve === undefined) continue
+        add(counter.reserve, own, -1)
+        counter.isUsed = true
       }
       let isHeld = true
       return () => {
@@ -80,9 +94,21 @@ export function createHolds(): Holds {
         isHeld = false
       }
     },
-    queue: (name) => queueAt(counterOf(name), name, wakeNext),
+    queue: (name) => queueAt(counterOf(name), (counter) => wakeNext(name, counter)),
     wakeAll: () => {
       for (const { waiting } of counters.values()) for (const place of [...waiting]) place.resume()
+    },
+    heldOf: (name) => counters.get(name) ?? nothing,
+    beginSlice: (name) => {
+      const counter = counterOf(name)
+      counter.isChanging = true
+      counter.reserve = { ...nothing }
+      return amountsOf(counter)
+    },
+    endSlice: (name, reserve) => Object.assign(counterOf(name), { isChanging: false, isUsed: true, reserve }),
+    listSlices: (isNear) => slicesIn(counters, isNear, wakeNext),
+    dropReserves: () => {
+      for (const counter of counters.values()) if (counter.reserve !== undefined) counter.reserve = { ...nothing }
     },
     sizeOf: (name) => ({
       holding: counters.get(name)?.holding ?? 0,
@@ -91,18 +117,53 @@ export function createHolds(): Holds {
   }
 }
 
+function slicesIn(
+  counters: ReadonlyMap<string, Counter>,
+  isNear: (name: string, held: Amounts) => boolean,
+  wakeNext: (name: string, counter: Counter) => void,
+): ReturnType<Holds['listSlices']> {
+  const slices: ReturnType<Holds['listSlices']> = []
+  for (const [name, counter] of counters) {
+    if (counter.isChanging || (counter.reserve === undefined && !isNear(name, counter))) continue
+    counter.reserve = counter.isUsed && counter.reserve !== undefined ? counter.reserve : { ...nothing }
+    const slice = amountsOf(counter)
+    add(slice, counter.reserve, 1)
+    slices.push({ name, slice })
+    if (!counter.isUsed && counter.holding === 0) counter.reserve = undefined
+    counter.isUsed = false
+    if (counter.waiting.length === 0) wakeNext(name, counter)
+  }
+  return slices
+}
+
+const nothing: Readonly<Amounts> = Object.freeze({ nanodollars: 0, tokens: 0, requests: 0 })
+
+const amountsOf = ({ nanodollars, tokens, requests }: Amounts): Amounts => ({ nanodollars, tokens, requests })
+
+function add(sum: Amounts, { nanodollars, tokens, requests }: Amounts, sign: 1 | -1): void {
+  sum.nanodollars += sign * nanodollars
+  sum.tokens += sign * tokens
+  sum.requests += sign * requests
+}
+
+function hasRoom(counter: Counter | undefined, { own, left, isSliced }: HeldPart, isTurn: boolean): boolean {
+  if (counter !== undefined && !isTurn && counter.waiting.length > 0) return false
+  if (isSliced === true) return counter?.reserve !== undefined && fitsReserve(left, counter.reserve, own)
+  return counter === undefined || counter.holding === 0 || fits(left, counter, own)
+}
+
 /** A counter that has places is never forgotten. */
-function queueAt(counter: Counter, name: string, wakeNext: (name: string) => void): WaitingPlace {
+function queueAt(counter: Counter, wakeNext: (counter: Counter) => void): WaitingPlace {
   const { waiting } = counter
   const place = { resume: () => {} }
   waiting.push(place)
   return {
-    name,
+    isFirst: () => waiting[0] === place,
     turn: async (milliseconds, signal) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       place.resume = resolve
-      // What it waits for can have been released before it began to wait.
-      if (waiting[0] === place && counter.holding === 0) resolve()
+      // What it waits for can have been released before it began to wait. Others can hold what a slice lacks.
+      if (waiting[0] === place && counter.holding === 0 && counter.reserve === undefined) resolve()
       if (signal.aborted) resolve()
       const timer = setTimeout(resolve, milliseconds)
       signal.addEventListener('abort', place.resume)
@@ -113,7 +174,7 @@ function queueAt(counter: Counter, name: string, wakeNext: (name: string) => voi
     leave: () => {
       const index = waiting.indexOf(place)
       if (index >= 0) waiting.splice(index, 1)
-      wakeNext(name)
+      wakeNext(counter)
     },
   }
 }
@@ -123,5 +184,14 @@ function fits(left: Amounts, held: Amounts, own: Amounts): boolean {
     held.nanodollars + own.nanodollars <= left.nanodollars &&
     held.tokens + own.tokens <= left.tokens &&
     held.requests + own.requests <= left.requests
+  )
+}
+
+/** Nothing is in reserve of what the budget does not limit. */
+function fitsReserve(left: Amounts, reserve: Amounts, own: Amounts): boolean {
+  return (
+    (left.nanodollars === Infinity || own.nanodollars <= reserve.nanodollars) &&
+    (left.tokens === Infinity || own.tokens <= reserve.tokens) &&
+    (left.requests === Infinity || own.requests <= reserve.requests)
   )
 }

@@ -1,10 +1,6 @@
 // What was used of each budget, in memory: one sum for each counter and period. The ledger's totals are the truth; these sums
-// are built from them, and grow with every row that is committed.
+// are built from them, and grow with every row that is committed. A hundred thousand counters take about 20 MB with one window.
 import type { Amounts, Budget, KeyFacts, RequestFacts } from './budget.ts'
-
-type Sum = Amounts & { start: number }
-/** By window: the sums of its latest periods. */
-type Counter = Sum[][]
 
 /** What requests used at a time, in milliseconds. */
 export type UsageAmounts = RequestFacts & { model: string | null; at: number; amounts: Amounts }
@@ -21,60 +17,110 @@ export type BudgetSums = {
 }
 
 /** Requests that began before the end of a period end after it, and clocks are set back. */
-const periodsMax = 3
-/** More than one budget needs; each takes some hundred bytes. */
+const periodsKept = 3
+/** The start of the period, nanodollars, tokens and requests. Zeros are a sum of nothing. */
+const numbersOfPeriod = 4
+const numbersOfWindow = periodsKept * numbersOfPeriod
+/** Counters are added in pieces, so that none are ever copied. */
+const countersInPiece = 64
+/** More than one budget needs. */
 const countersMaxByDefault = 100_000
+
+/** The place of each counter, and the numbers of all windows of each place. */
+type Table = { places: Map<string, number>; pieces: Float64Array[]; numbers: number; inPiece: number }
 
 const nothing: Readonly<Amounts> = Object.freeze({ nanodollars: 0, tokens: 0, requests: 0 })
 
-/** `budgets`: those that are in force. */
-export function createBudgetSums(budgets: readonly Budget[], countersMax = countersMaxByDefault): BudgetSums {
-  const counters = new Map<Budget, Map<string, Counter>>(budgets.map((budget) => [budget, new Map()]))
-
-  function addTo(budget: Budget, counter: string, at: number, used: Amounts): void {
-    const known = counters.get(budget)
-    if (known === undefined || budget.windows.length === 0) return
-    const counted = known.get(counter) ?? budget.windows.map(() => [])
-    if (!known.has(counter)) known.set(counter, counted)
-    for (const [index, window] of budget.windows.entries()) {
-      const { start } = window.periodAt(at)
-      const sums = counted[index] ?? []
-      const sum = sums.find((each) => each.start === start) ?? begin(sums, start)
-      sum.nanodollars += used.nanodollars
-      sum.tokens += used.tokens
-      sum.requests += used.requests
-    }
-  }
-
+/**
+ * `budgets`: those that are in force. `now`: in milliseconds; where a counter has had too many periods, the one that is furthest from now
+ * is dropped.
+ */
+export function createBudgetSums(
+  budgets: readonly Budget[],
+  now: () => number,
+  countersMax = countersMaxByDefault,
+): BudgetSums {
+  const tables = new Map(budgets.map((budget) => [budget, createTable(budget)]))
   return {
     add: (ofKey, key, used) => {
       for (const budget of ofKey) {
         if (!budget.appliesToPolicy(used.policyId) || budget.models?.(used.model ?? '') === false) continue
-        addTo(budget, budget.counterOf(key, used), used.at, used.amounts)
+        const table = tables.get(budget)
+        if (table !== undefined && budget.windows.length > 0)
+          addTo(table, budget, budget.counterOf(key, used), used, now)
       }
     },
     usedOf: (budget, counter, index, at) => {
-      const sums = counters.get(budget)?.get(counter)?.[index]
+      const table = tables.get(budget)
+      const place = table?.places.get(counter)
       const window = budget.windows[index]
-      if (sums === undefined || window === undefined) return nothing
-      const { start } = window.periodAt(at)
-      return sums.find((each) => each.start === start) ?? nothing
+      if (table === undefined || place === undefined || window === undefined) return nothing
+      const [piece, offset] = [pieceOf(table, place), offsetOf(table, place, index)]
+      const found = findPeriod(piece, offset, window.periodAt(at).start)
+      if (found < 0) return nothing
+      const [nanodollars = 0, tokens = 0, requests = 0] = [piece[found + 1], piece[found + 2], piece[found + 3]]
+      return { nanodollars, tokens, requests }
     },
-    countersOf: (budget) => counters.get(budget)?.keys() ?? [],
+    countersOf: (budget) => tables.get(budget)?.places.keys() ?? [],
     hasRoomFor: (budget, counter) => {
-      const known = counters.get(budget)
-      return known === undefined || known.size < countersMax || known.has(counter)
+      const places = tables.get(budget)?.places
+      return places === undefined || places.size < countersMax || places.has(counter)
     },
   }
 }
 
-/** The sum of the earliest period is dropped. */
-function begin(sums: Sum[], start: number): Sum {
-  const sum = { start, nanodollars: 0, tokens: 0, requests: 0 }
-  sums.push(sum)
-  if (sums.length > periodsMax) {
-    const earliest = sums.reduce((one, other) => (one.start <= other.start ? one : other))
-    sums.splice(sums.indexOf(earliest), 1)
+function createTable({ windows, row: { each } }: Budget): Table {
+  const inPiece = each === null ? 1 : countersInPiece
+  return { places: new Map(), pieces: [], numbers: windows.length * numbersOfWindow, inPiece }
+}
+
+const noPiece = new Float64Array(0)
+
+function pieceOf({ pieces, inPiece }: Table, place: number): Float64Array {
+  return pieces[Math.floor(place / inPiece)] ?? noPiece
+}
+
+function offsetOf({ inPiece, numbers }: Table, place: number, window: number): number {
+  return (place % inPiece) * numbers + window * numbersOfWindow
+}
+
+/** The index of the sum of a period, or a negative number. */
+function findPeriod(piece: Float64Array, offset: number, start: number): number {
+  for (let at = offset; at < offset + numbersOfWindow; at += numbersOfPeriod) if (piece[at] === start) return at
+  return -1
+}
+
+function addTo(table: Table, { windows }: Budget, counter: string, used: UsageAmounts, now: () => number): void {
+  const { places, pieces, inPiece, numbers } = table
+  let place = places.get(counter)
+  if (place === undefined) {
+    place = places.size
+    places.set(counter, place)
+    if (place % inPiece === 0) pieces.push(new Float64Array(inPiece * numbers))
   }
-  return sum
+  const { at, amounts } = used
+  const piece = pieceOf(table, place)
+  for (let index = 0; index < windows.length; index++) {
+    const window = windows[index]
+    if (window === undefined) continue
+    const { start } = window.periodAt(at)
+    const offset = offsetOf(table, place, index)
+    const found = findPeriod(piece, offset, start)
+    const sum = found >= 0 ? found : begin(piece, offset, start, window.periodAt(now()).start)
+    if (sum < 0) continue
+    piece[sum + 1] = (piece[sum + 1] ?? 0) + amounts.nanodollars
+    piece[sum + 2] = (piece[sum + 2] ?? 0) + amounts.tokens
+    piece[sum + 3] = (piece[sum + 3] ?? 0) + amounts.requests
+  }
+}
+
+/** Replaces the sum of the period that is furthest from the current one. A negative number if that is this one. */
+function begin(piece: Float64Array, offset: number, start: number, current: number): number {
+  let furthest = offset
+  for (let at = offset; at < offset + numbersOfWindow; at += numbersOfPeriod)
+    if (Math.abs((piece[at] ?? 0) - current) > Math.abs((piece[furthest] ?? 0) - current)) furthest = at
+  if (Math.abs((piece[furthest] ?? 0) - current) < Math.abs(start - current)) return -1
+  piece.fill(0, furthest, furthest + numbersOfPeriod)
+  piece[furthest] = start
+  return furthest
 }

@@ -16,6 +16,8 @@ const price = (model: string, prompt = 0, completion = 0, cached: number | null 
   updatedAt: 0,
   deletedAt: null,
   managedBy: null,
+  maxOutputTokens: null,
+  later: null,
 })
 const counts = (
   prompt: number | null,

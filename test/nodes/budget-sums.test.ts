@@ -64,6 +64,7 @@ beforeAll(async () => {
   await writer.write([
     insertBudget(orm, budgetOf('all', {})),
     insertBudget(orm, budgetOf('attributions', { each: 'attribution', appliesTo: { models: ['a*'] } })),
+    insertBudget(orm, budgetOf('sessions', { each: 'session' })),
     insertBudget(orm, budgetOf('policies', { each: 'policy', appliesTo: { policies: ['own-policy'] } })),
   ])
   registry = await loadRegistry(orm)
@@ -75,8 +76,18 @@ afterAll(async () => {
 
 /** What each counter should have, from the rows of the ledger. */
 async function ledgerSums(budget: string): Promise<Record<string, number[]>> {
-  const filters = { all: 'true', attributions: "model like 'a%'", policies: "policy_id = 'own-policy'" } as const
-  const counters = { all: "''", attributions: "coalesce(attribution, '')", policies: 'policy_id' } as const
+  const filters = {
+    all: 'true',
+    sessions: 'true',
+    attributions: "model like 'a%'",
+    policies: "policy_id = 'own-policy'",
+  } as const
+  const counters = {
+    all: "''",
+    attributions: "coalesce(attribution, '')",
+    policies: 'policy_id',
+    sessions: "coalesce(session_id, '')",
+  } as const
   const name = budget as keyof typeof filters
   const { rows: found } = await own.database.client.execute(`
     select ${counters[name]} as counter, total(cost_nanodollars) filter (where at >= ${Date.UTC(2026, 10)} and at < ${Date.UTC(2026, 11)}) as month,
@@ -105,6 +116,7 @@ const request = fc.record({
   keyId: fc.constantFrom('own-key', 'own-deleted'),
   policyId: fc.constantFrom('own-policy', null),
   attribution: fc.constantFrom('one', 'zwei ö\n', '', null),
+  sessionId: fc.constantFrom('first', 'second', null),
   model: fc.constantFrom('a1', 'b1', null),
   totalTokens: fc.constantFrom(3, null),
   costNanodollars: fc.constantFrom(7, null),
@@ -135,11 +147,11 @@ async function run(steps: Step[], add: (budgets: Budgets, row: UsageRow) => void
 
 function addRow(
   budgets: Budgets,
-  { keyId, policyId, attribution, model, at, totalTokens, costNanodollars }: UsageRow,
+  { keyId, policyId, attribution, sessionId: session, model, at, totalTokens, costNanodollars }: UsageRow,
 ): void {
   const key = keyId === deletedKey.id ? deletedKey : rows.key
   const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
-  budgets.add(key, { policyId, attribution: attribution || null, model, at, amounts })
+  budgets.add(key, { policyId, attribution: attribution || null, session, model, at, amounts })
 }
 
 test('each row counts once in every budget, also when sums are built in between', async () => {
@@ -147,7 +159,7 @@ test('each row counts once in every budget, also when sums are built in between'
   await fc.assert(
     fc.asyncProperty(steps, async (given) => {
       const budgets = await run(given, addRow)
-      for (const name of ['all', 'attributions', 'policies'])
+      for (const name of ['all', 'attributions', 'policies', 'sessions'])
         expect([name, countedSums(budgets, name)]).toEqual([name, await ledgerSums(name)])
     }),
     { numRuns: 25 },

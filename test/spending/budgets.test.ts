@@ -231,7 +231,11 @@ describe('a budget is refused', () => {
     ['with an unknown period', { windows: [{ per: 'year', usd: 1 }] }, 'per'],
     ['with a negative amount', { windows: [{ per: 'day', usd: -1 }] }, 'usd'],
     ['with a fraction of a token', { windows: [{ per: 'day', tokens: 1.5 }] }, 'tokens'],
-    ['for each of what nobody knows', { each: 'color', windows: month(1) }, 'key, policy, attribution or label:NAME'],
+    [
+      'for each of what nobody knows',
+      { each: 'color', windows: month(1) },
+      'key, policy, attribution, session or label:NAME',
+    ],
     ['with overrides of nothing', { windows: month(1), overrides: { a: month(2) } }, 'set each'],
     [
       'with an override of another period',

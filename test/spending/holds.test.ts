@@ -16,7 +16,7 @@ type Key = Row & { key: string }
 
 const only = (requests: number) => ({ nanodollars: Infinity, tokens: Infinity, requests })
 const partOf = (name: string, own: number, left: number): HeldPart => ({
-  ...{ name, own: { nanodollars: 0, tokens: 0, requests: own }, left: [only(left)] },
+  ...{ name, own: { nanodollars: 0, tokens: 0, requests: own }, left: only(left) },
 })
 const never = new AbortController().signal
 
@@ -96,16 +96,19 @@ test('a request that has waited for long is refused with 429, a reason to try ag
     ...{ createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null },
   }
   const compiled = [compileBudget(row, null)]
-  budgets.install(compiled, createBudgetSums(compiled))
+  budgets.install(
+    compiled,
+    createBudgetSums(compiled, () => 0),
+  )
   const key = { id: 'k', organizationId: 'o', workspaceId: 'w', labels: null }
   const waiting = {
-    asking: { policyId: null, attribution: null, models: [] },
+    asking: { policyId: null, attribution: null, session: null, models: [] },
     estimate: () => ({ requests: 1, tokens: 1, nanodollars: 0 }),
     ...{ check: () => {}, signal: never, now: () => 0, waitMilliseconds: 5 },
   }
   const release = budgets.hold(key, waiting) as () => void
   expect(await rejectionOf(Promise.resolve(budgets.hold(key, waiting)))).toMatchObject({
-    ...{ code: 'rate_limited', reason: 'budget_held', headers: { 'retry-after': '5' }, metadata: { budget: 'tight' } },
+    ...{ code: 'rate_limited', reason: 'budget_held', headers: { 'retry-after': '1' }, metadata: { budget: 'tight' } },
   })
   release()
   expect(budgets.hold(key, waiting)).toBeFunction()

@@ -227,5 +227,6 @@ export function usageRow(requestId: string, { organization, workspace, key }: Or
     metadata: null,
     unit: null,
     units: null,
+    price: null,
   }
 }

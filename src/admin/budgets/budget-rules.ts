@@ -22,6 +22,8 @@ export function checkBudget(registry: Registry, row: Budget): void {
           'invalid',
           `The override for ${JSON.stringify(value)} has a ${per}, which windows lack: add it to windows`,
         )
+  if (each === 'session' && periods.includes('lifetime'))
+    throw new Fault('invalid', 'The sessions of old requests are archived, so each session has no lifetime: use month')
   rejectUnknowable(registry, row)
   rejectCrowd(registry, row)
 }

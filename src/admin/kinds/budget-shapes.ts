@@ -22,10 +22,13 @@ export const scopeShape = type({
   says: 'Which requests count: all that is given must match. Workspaces, keys and policies by name or id, models as patterns',
 })
 
-const pattern = `^(key|policy|attribution|label:${labelName.source.slice(1, -1)})$`
+const pattern = `^(key|policy|attribution|session|label:${labelName.source.slice(1, -1)})$`
 export const eachShape = type('string')
-  .narrow((text, context) => new RegExp(pattern).test(text) || context.mustBe('key, policy, attribution or label:NAME'))
-  .configure({ pattern, says: 'A counter for each key, policy, attribution, or value of a label' })
+  .narrow(
+    (text, context) =>
+      new RegExp(pattern).test(text) || context.mustBe('key, policy, attribution, session or label:NAME'),
+  )
+  .configure({ pattern, says: 'A counter for each key, policy, attribution, session, or value of a label' })
 
 const counts = type(`0 <= number.integer <= ${countMax * 1_000}`)
 const amounts = { 'usd?': moneyShape(dollarsMax), 'tokens?': counts, 'requests?': counts } as const

@@ -49,7 +49,7 @@ export const budgetFields = {
     line: 'each?',
     flag: {
       option: '--each <what>',
-      says: 'one for each key, policy, attribution or label:NAME (default: one for all)',
+      says: 'one for each key, policy, attribution, session or label:NAME (default: one for all)',
       no: 'one for all',
     },
   },

@@ -135,6 +135,7 @@ const requestFields = {
   unit: "'character' | 'image' | 'audio_second' | null",
   units: 'number | null',
   cost: 'number | null',
+  price: text,
   usage_source: "'upstream' | 'none'",
   estimated: 'boolean',
   first_byte_milliseconds: 'number.integer | null',

@@ -183,6 +183,7 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     unit: row.unit,
     units: row.units,
     cost: row.costNanodollars === null ? null : row.costNanodollars / nanodollarsPerDollar,
+    price: row.price,
     usage_source: row.usageSource,
     estimated: row.estimated,
     first_byte_milliseconds: row.firstByteMilliseconds,

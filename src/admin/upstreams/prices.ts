@@ -2,10 +2,12 @@
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Price } from '../../../db/schema/upstream-schema.ts'
 import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/tables/upstreams.ts'
+import { Fault } from '../../fault.ts'
 import { pricesAtOnceMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
+import { timeShape } from '../../values/shapes.ts'
 import { given, newColumnsOf, responseOf, showFields } from '../kinds/fields.ts'
-import { priceFields } from '../kinds/price.ts'
+import { laterPricesIn, laterPricesMax, priceFields } from '../kinds/price.ts'
 import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { containsText, listPage, pageOfRows, totalCount } from '../operation/list-page.ts'
@@ -13,7 +15,12 @@ import { operation } from '../operation/operation.ts'
 import { notFound } from '../operation/references.ts'
 
 export const priceShape = type({ '+': 'reject', ...given(priceFields, 'create') })
-const importInput = type({ '+': 'reject', prices: priceShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax) })
+/** `from`: the price changes then, and stays as it is until then. */
+const settingShape = priceShape.merge({ 'from?': timeShape })
+const importInput = type({
+  '+': 'reject',
+  prices: settingShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax),
+})
 export const priceListResponse = type({
   data: type(responseOf(priceFields)).array(),
   ...totalCount,
@@ -35,11 +42,28 @@ export const priceOperations = {
 async function setPrices(context: ChangeContext, { prices }: typeof importInput.infer) {
   const models = prices.map(({ model }) => model)
   const known = new Map((await findPrices(context.orm, models)).map((row) => [row.model, row]))
-  const rows = await mapInSlices(prices, (price): Price => {
-    const before = known.get(price.model)
-    // An edit by hand does not take a price from the document that made it.
-    const managedBy = before?.deletedAt === null ? before.managedBy : null
-    return { ...draftPrice(price, context.now()), managedBy }
+  const rows = await mapInSlices(prices, ({ from, ...price }): Price => {
+    const found = known.get(price.model)
+    const before = found?.deletedAt === null ? found : undefined
+    const drafted = draftPrice(price, context.now())
+    // An edit by hand does not take a price from the document that made it, and no later price unless it says so.
+    const kept = {
+      managedBy: before?.managedBy ?? null,
+      later: price.later === undefined ? (before?.later ?? null) : drafted.later,
+    }
+    const isNow = from === undefined || from.getTime() <= context.now()
+    if (!isNow && before === undefined)
+      throw new Fault(
+        'not_found',
+        `There is no price for ${JSON.stringify(price.model)} to change later: set one without from first`,
+      )
+    const row =
+      isNow || before === undefined
+        ? { ...drafted, ...kept }
+        : { ...before, later: addLater(before.later, from, price), updatedAt: context.now() }
+    // The list can have the model again.
+    known.set(row.model, row)
+    return row
   })
   await commit(
     context,
@@ -47,6 +71,16 @@ async function setPrices(context: ChangeContext, { prices }: typeof importInput.
     rows.map(({ model: id }) => ({ kind: 'price', id })),
   )
   return { data: await mapInSlices(rows, showPrice) }
+}
+
+/** Replaces one from the same time. @throws Fault `invalid` for too many */
+function addLater(later: string | null, from: Date, price: typeof priceShape.infer): string {
+  const { prompt, completion, cached = null, character = null, image = null, audio_second = null } = price
+  const others = laterPricesIn(later).filter((each) => each.from.getTime() !== from.getTime())
+  if (others.length >= laterPricesMax)
+    throw new Fault('invalid', `A price has at most ${laterPricesMax} later ones: replace them with --later`)
+  const added = { from, prompt, completion, cached, character, image, audio_second }
+  return priceFields.later.stored.toColumn([...others, added]) as string
 }
 
 /** The row of a price; `now` in milliseconds. */

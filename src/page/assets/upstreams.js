@@ -121,6 +121,12 @@ function perUnit(/** @type {Price} */ { character, image, audio_second }) {
   return parts.flatMap(([price, unit]) => (price === null ? [] : [html`<div>${money(price)} per ${unit}</div>`]))
 }
 
+function laterPrices(/** @type {Price} */ { later }) {
+  return (later ?? []).map(
+    ({ from, prompt, completion }) => html`<div>${from.slice(0, 10)}: ${money(prompt)}, ${money(completion)}</div>`,
+  )
+}
+
 const prices = {
   label: 'Prices',
   key: (/** @type {Price} */ { model }) => model,
@@ -134,6 +140,7 @@ const prices = {
       cell: ({ cached }) => (cached === null ? html`<span class="muted">as prompt</span>` : money(cached)),
     },
     { title: 'Per unit', cell: perUnit },
+    { title: 'Later', cell: laterPrices },
     { title: 'Changed', cell: ({ updated_at }) => ago(updated_at) },
   ]),
   empty: empty(

@@ -1,0 +1,210 @@
+// Budgets near their limits on several nodes: whatever the nodes do at once, and whichever of them is killed, running requests and the ledger
+// stay within the limit, and the sums of every node equal the ledger.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Budget as BudgetRow } from '../../db/schema/budget-schema.ts'
+import { insertBudget, updateBudget } from '../../db/tables/budgets.ts'
+import { createWriter, type Writer } from '../../db/write/write.ts'
+import { shareBudgets } from '../../src/nodes/budget-slices.ts'
+import { createBudgetBuilder } from '../../src/nodes/budget-sums.ts'
+import { loadRegistry, type Registry } from '../../src/registry/registry.ts'
+import { createBudgets } from '../../src/spending/budgets.ts'
+import {
+  createDatabase,
+  insertOrganizationRows,
+  organizationRows,
+  type TestDatabase,
+  usageRow,
+} from '../support/rows.ts'
+
+const now = Date.UTC(2026, 10, 26, 12)
+const rows = organizationRows('own')
+const never = new AbortController().signal
+let own: TestDatabase
+let writer: Writer
+
+const budget: BudgetRow = {
+  ...{ id: 'shared', organizationId: 'own', name: 'shared', enabled: true, appliesTo: null, each: 'attribution' },
+  ...{ windows: [{ per: 'day', requests: 12, tokens: 100 }], overrides: null, topUps: null, mode: 'block' },
+  ...{ unpriced: 'count', createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null, hold: 'expected' },
+  concurrentRequests: null,
+}
+
+beforeAll(async () => {
+  own = await createDatabase()
+  writer = createWriter(own.database, () => {}, undefined, own.following)
+  await writer.write([...insertOrganizationRows(own.database, rows), insertBudget(own.database.orm, budget)])
+})
+afterAll(async () => {
+  await writer.close()
+  await own.close()
+})
+
+async function newestRow(): Promise<number> {
+  const { rows: found } = await own.database.client.execute('select coalesce(max(id), 0) as id from usage')
+  return Number(found[0]?.id)
+}
+
+/** What a process of a server database has of budgets, without its HTTP. `loses`: it never releases what it holds. */
+async function startNode(registry: Registry, nodes: () => number, loses = false) {
+  const { orm } = own.database
+  const budgets = createBudgets()
+  const builder = createBudgetBuilder({ orm, registry, budgets, now: () => now })
+  await builder.build()
+  const fresh = async () => builder.follow(await newestRow())
+  const follow = { fresh: () => fresh(), liveNodes: nodes }
+  const slices = shareBudgets({ orm, writer, follow, monotonic: () => performance.now() }, budgets, () => now)
+  const report = () => slices.report((more) => writer.write(more))
+  await report()
+  const ask = async (attribution: string, tokens: number) => {
+    await fresh()
+    const asking = { policyId: null, attribution, session: null, models: [] }
+    const check = () => budgets.check(rows.key, asking, () => true, now)
+    check()
+    const estimate = () => ({ requests: 1, tokens, nanodollars: 0 })
+    const release = await budgets.hold(rows.key, {
+      ...{ asking, estimate, check, signal: never, now: () => now, waitMilliseconds: 60 },
+    })
+    return loses ? () => {} : release
+  }
+  return { id: slices.nodeId, budgets, ask, report, fresh, isKilled: false }
+}
+
+type Running = { node: number; attribution: string; tokens: number; release: () => void }
+type Step = { kind: 'ask' | 'end' | 'report' | 'kill' | 'turn'; node: number; attribution: string; tokens: number }
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.oneof(
+    { weight: 12, arbitrary: fc.constant('ask' as const) },
+    { weight: 8, arbitrary: fc.constant('end' as const) },
+    { weight: 2, arbitrary: fc.constant('report' as const) },
+    { weight: 1, arbitrary: fc.constant('kill' as const) },
+    { weight: 4, arbitrary: fc.constant('turn' as const) },
+  ),
+  node: fc.nat(2),
+  attribution: fc.constantFrom('one', 'two'),
+  tokens: fc.constantFrom(1, 9, 60),
+})
+
+/** Runs the steps on three nodes. Returns the nodes that live, what was admitted when nothing was left for it, and how often. */
+async function run(steps: readonly Step[], loses = false) {
+  const day = crypto.randomUUID()
+  const registry = await loadRegistry(own.database.orm)
+  let live = 3
+  const nodes = await Promise.all([0, 1, 2].map(() => startNode(registry, () => live, loses)))
+  const counted: Record<string, { requests: number; tokens: number }> = {}
+  const of = (attribution: string) => (counted[attribution] ??= { requests: 0, tokens: 0 })
+  const running = new Set<Running>()
+  const asked: Promise<void>[] = []
+  const excess: string[] = []
+  const end = async (each: Running) => {
+    running.delete(each)
+    const { attribution, tokens } = each
+    of(attribution).requests += 1
+    of(attribution).tokens += tokens
+    await writer.appendUsage({
+      ...usageRow(crypto.randomUUID(), rows),
+      ...{ at: now, policyId: null, attribution: `${day}${attribution}`, totalTokens: tokens, costNanodollars: 0 },
+    })
+    each.release()
+  }
+  const begin = async ({ node, attribution, tokens }: Step) => {
+    const release = await nodes[node]?.ask(`${day}${attribution}`, tokens).catch(() => undefined)
+    if (release === undefined || nodes[node]?.isKilled) return
+    running.add({ node, attribution, tokens, release })
+    const others = [...running].filter((each) => each.attribution === attribution)
+    const sum = (of_: (each: { tokens: number }) => number) => others.reduce((total, each) => total + of_(each), 0)
+    const [requests, used] = [
+      of(attribution).requests + others.length,
+      of(attribution).tokens + sum((each) => each.tokens),
+    ]
+    if (requests > 12 || (used > 100 && others.length > 1)) excess.push(`${requests} requests, ${used} tokens`)
+  }
+  for (const each of steps) {
+    const node = nodes[each.node]
+    const [first] = running
+    if (node === undefined || node.isKilled) continue
+    if (each.kind === 'ask') asked.push(begin(each))
+    else if (each.kind === 'end' && first !== undefined) asked.push(end(first))
+    else if (each.kind === 'report') asked.push(node.report())
+    else if (each.kind === 'turn') await new Promise((resolve) => setImmediate(resolve))
+    else if (each.kind === 'kill' && live > 1) {
+      node.isKilled = true
+      live -= 1
+      for (const each of running) if (nodes[each.node] === node) running.delete(each)
+      // Five seconds later.
+      await own.database.commit([{ sql: 'update budget_slices set until = 0 where node_id = ?', args: [node.id] }])
+    }
+  }
+  await Promise.all(asked)
+  for (const each of running) await end(each)
+  return { nodes: nodes.filter(({ isKilled }) => !isKilled), counted, excess, day }
+}
+
+test('the limit holds for all nodes together, and the sums of each equal the ledger', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 70 }), async (steps) => {
+      const { nodes, counted, excess, day } = await run(steps)
+      expect(excess).toEqual([])
+      for (const { budgets, fresh } of nodes) {
+        await fresh()
+        const [compiled] = budgets.all()
+        for (const [attribution, { requests, tokens }] of Object.entries(counted))
+          expect(compiled && budgets.sums().usedOf(compiled, `${day}${attribution}`, 0, now)).toMatchObject({
+            ...{ requests, tokens },
+          })
+      }
+    }),
+    { numRuns: 12 },
+  )
+})
+
+async function slicesIn(): Promise<number> {
+  const { rows: found } = await own.database.client.execute('select count(*) as count from budget_slices')
+  return Number(found[0]?.count)
+}
+
+const oneRequest: Step[] = [
+  { kind: 'ask', node: 0, attribution: 'one', tokens: 60 },
+  ...Array.from({ length: 5 }, (): Step => ({ kind: 'turn', node: 1, attribution: '', tokens: 0 })),
+]
+
+test('an idle node gives back what it took, and a release that is lost is found: its slice stays', async () => {
+  const dropAll = () => own.database.commit([{ sql: 'delete from budget_slices', args: [] }])
+  for (const [loses, left] of [
+    [false, 0],
+    [true, 1],
+  ] as const) {
+    await dropAll()
+    const { nodes } = await run(oneRequest, loses)
+    for (const { fresh } of nodes) await fresh()
+    for (let time = 0; time < 3; time++) for (const { report } of nodes) await report()
+    expect([loses, await slicesIn()]).toEqual([loses, left])
+  }
+  await dropAll()
+})
+
+test('requests on three nodes at once get all of a limit, and one by one what an estimate does not leave', async () => {
+  const ask = (node: number, tokens: number): Step => ({ kind: 'ask', node: node % 3, attribution: 'one', tokens })
+  const many = await run(Array.from({ length: 40 }, (_, index) => ask(index, 1)))
+  expect(many.counted.one?.requests).toBe(12)
+  const large = await run([ask(0, 200), ask(1, 200), ask(2, 200)])
+  expect([large.counted.one?.requests, large.excess]).toEqual([1, []])
+})
+
+test('a budget that is raised meanwhile lets a request go on that waits at another node', async () => {
+  const registry = await loadRegistry(own.database.orm)
+  const [one, two] = [await startNode(registry, () => 2), await startNode(registry, () => 2)]
+  const first = await one?.ask('raised', 60)
+  const second = two?.ask('raised', 60).then(
+    () => 'ran',
+    () => 'refused',
+  )
+  const raised = { ...budget, windows: [{ per: 'day' as const, requests: 12, tokens: 1_000 }] }
+  await writer.write([updateBudget(own.database.orm, 'shared', raised)])
+  registry.budgets.set('shared', raised)
+  await createBudgetBuilder({ orm: own.database.orm, registry, budgets: two.budgets, now: () => now }).build()
+  expect(await second).toBe('ran')
+  first?.()
+  await writer.write([updateBudget(own.database.orm, 'shared', budget)])
+})
