@@ -39,7 +39,6 @@ import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
 import { createReadiness } from '../monitoring/readiness.ts'
-import type { NodeSlices } from '../nodes/budget-slices.ts'
 import type { Follow } from '../nodes/follow.ts'
 import { joinRates } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
@@ -74,8 +73,7 @@ export type OpenContext = AdminContext & {
   isWritable: () => Promise<boolean>
   /** Whether a commit has failed, and none of a probe has succeeded since. */
   isWriteFailing: () => boolean
-  /** Of a node of a server database. */
-  budgetSlices: NodeSlices | undefined
+  budgetSlices: ReturnType<typeof startBudgeting>
 }
 
 /** What all endpoints need; each endpoint declares its part. */

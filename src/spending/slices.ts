@@ -2,7 +2,7 @@
 // a slice: the slices of all nodes and what the ledger has never exceed the limit, except for one request that runs alone.
 import type { SliceAmounts, SlicedCounter, SliceRequest } from '../../db/tables/budget-slices.ts'
 import type { Amounts, Budget } from './budget.ts'
-import { type BudgetState, isSpent, leftOf } from './budget-state.ts'
+import { type BudgetState, isSpent } from './budget-state.ts'
 import type { HeldPart, Holds } from './holds.ts'
 
 /** What nodes know of one another. */
@@ -66,20 +66,20 @@ export async function enlargeSlice(
   const held = holds.beginSlice(name)
   const reserve = { nanodollars: 0, tokens: 0, requests: 0 }
   try {
-    const asked = requestFor(part, held, limitOf(budget, counter, now()))
+    const asked = requestFor(part, roomFor(state(), part, slices.nodes(), now()), held, limitOf(budget, counter, now()))
     const seen = await slices.take({ budgetId: budget.row.id, counter }, asked)
     // The slices of others were read before: what they used until then is counted now.
     await slices.counted()
     const after = find()
     if (seen === undefined || after === undefined) return
-    const left = leftOf(state(), after.budget, counter, now())
-    Object.assign(reserve, reserveOf({ ...after, left }, asked.held, seen, holds.heldOf(name)))
+    const room = roomFor(state(), after, slices.nodes(), now())
+    Object.assign(reserve, reserveOf(after, room, asked.held, seen, holds.heldOf(name)))
   } finally {
     holds.endSlice(name, reserve)
   }
 }
 
-function requestFor({ own, left }: SlicedPart, held: Amounts, limit: Amounts): SliceRequest {
+function requestFor({ own }: SlicedPart, left: Amounts, held: Amounts, limit: Amounts): SliceRequest {
   const request = { held: zero(), own: zero(), wanted: zero(), left: zero() }
   for (const unit of units) {
     request.left[unit] = bounded(Math.floor(left[unit]))
@@ -91,9 +91,30 @@ function requestFor({ own, left }: SlicedPart, held: Amounts, limit: Amounts): S
   return request
 }
 
+/**
+ * What is left for the slices of all nodes: of each measure, in the window that has the least. While other nodes can be far from the limit, what
+ * these hold without a slice is kept free.
+ */
+function roomFor({ sums }: BudgetState, { budget, counter }: SlicedPart, nodes: number, now: number): Amounts {
+  const room = { nanodollars: Infinity, tokens: Infinity, requests: Infinity }
+  for (let index = 0; index < budget.windows.length; index++) {
+    const limit = budget.limitOf(counter, index, now)
+    const used = sums.usedOf(budget, counter, index, now)
+    const isFarPossible =
+      nodes <= limit.requests * (1 - farShare) && units.every((unit) => used[unit] <= limit[unit] * farShare)
+    for (const unit of units) {
+      if (limit[unit] === Infinity) continue
+      const kept = isFarPossible ? (limit[unit] * (1 - farShare) * (nodes - 1)) / nodes : 0
+      room[unit] = Math.min(room[unit], limit[unit] - used[unit] - kept)
+    }
+  }
+  return room
+}
+
 /** What the slice has beyond what is held, as far as the ledger leaves it. */
 function reserveOf(
   { own, left }: SlicedPart,
+  room: Amounts,
   heldBefore: SliceAmounts,
   { own: slice, others }: { own: SliceAmounts; others: SliceAmounts },
   held: Readonly<Amounts>,
@@ -101,7 +122,7 @@ function reserveOf(
   const reserve = zero()
   for (const unit of units)
     if (left[unit] !== Infinity)
-      reserve[unit] = Math.min(slice[unit] - heldBefore[unit], left[unit] - others[unit] - held[unit])
+      reserve[unit] = Math.min(slice[unit] - heldBefore[unit], room[unit] - others[unit] - held[unit])
   if (units.every((unit) => left[unit] === Infinity || own[unit] <= reserve[unit])) return reserve
   const isAlone = others.requests === 0 && held.requests === 0 && slice.requests > 0
   return isAlone && !isSpent(left) ? own : zero()
