@@ -49,10 +49,10 @@ export function pricesCommand(): Command {
     "prices set 'meta/*' --prompt 0.15 --completion 0.6",
     'prices set big --prompt 3 --completion 15 --cached 0.3',
     'prices set whisper --prompt 0 --completion 0 --audio-second 0.0001',
-    'prices set big --prompt 2 --completion 10 --from 2027-01-01',
+    'prices set big --prompt 2 --completion 10 --starts-at 2027-01-01',
   ])
   const changing = fieldOptions(set, priceFields, 'create').option(
-    '--from <date>',
+    '--starts-at <date>',
     'when the price changes; until then it stays as it is (default: now)',
     futureText,
   )
@@ -68,7 +68,7 @@ export function pricesCommand(): Command {
       changing,
       'prices.set',
       ({ words, options }) => ({
-        prices: [{ ...fieldInput(priceFields, options), model: words[0], from: options.from }],
+        prices: [{ ...fieldInput(priceFields, options), model: words[0], from: options.startsAt }],
       }),
       draw,
     ),

@@ -60,7 +60,7 @@ export function listSlices(
     .where(and(eq(budgetSlices.budgetId, budgetId), eq(budgetSlices.counter, counter), sql.raw(isTaken)))
 }
 
-/** Renews the slices of a node for some milliseconds, with these as they are now, and removes those of zero requests and of lost nodes. */
+/** Renews the slices of a node until `milliseconds` from now, with these as they are now, and removes those of zero requests and of lost nodes. */
 export function renewSlices(
   nodeId: string,
   slices: readonly (SlicedCounter & SliceAmounts)[],

@@ -108,7 +108,7 @@ async function build(
   return { sums, keys, usageId: newest }
 }
 
-/** Returns the newest row of the ledger that was read; without budgets of sessions there is none to read. */
+/** Returns the newest row of the ledger that was read; without budgets of sessions, nothing is read. */
 async function readSessionsOf(
   compiled: readonly Budget[],
   { orm, now }: Pick<BuilderParts, 'orm' | 'now'>,

@@ -9,7 +9,7 @@ import type { HeldPart, Holds } from './holds.ts'
 export type Slices = {
   /** How many nodes serve, at least one. */
   nodes: () => number
-  /** Whether other nodes still count the slices of this one: they do for some seconds after a report. */
+  /** Whether other nodes still count the slices of this one: they do for five seconds after a report. */
   isCurrent: () => boolean
   /** Asks for a larger slice. Returns the slice of this node and those of others; undefined if others do not count this node. */
   take: (
@@ -26,7 +26,7 @@ export type SlicedPart = HeldPart & { budget: Budget; counter: string }
 const farShare = 0.8
 /** A slice is for some requests, where its limit allows it. */
 const sliceShare = 0.01
-/** Larger amounts are none. The sum of those of all nodes must be a safe integer. */
+/** No amount is larger. The sum of those of all nodes must be a safe integer. */
 const amountMax = 2 ** 50
 const units = ['nanodollars', 'tokens', 'requests'] as const
 

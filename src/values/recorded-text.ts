@@ -2,7 +2,7 @@
 import { withoutSecrets } from '../fault.ts'
 import { storableText } from './bytes.ts'
 
-/** Without secrets, and as the database returns it; null where there is none. */
+/** Without secrets, and as the database returns it; null without a text. */
 export function recordedText(text: string | null | undefined): string | null {
   return text === null || text === undefined ? null : storableText(withoutSecrets(text))
 }

@@ -16,7 +16,7 @@ const budgetRequests = 200
 const clients = 64
 const cpuMilliseconds = 2_000
 const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 4_000)
-/** Each round of the first part takes some seconds on three nodes. */
+/** Each round of the first part takes about five seconds on three nodes. */
 const overshootRoundsMax = 5
 const values = 100_000
 const memoryRoundsMax = 3
