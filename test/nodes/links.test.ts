@@ -50,7 +50,7 @@ test('a link that expires or is removed before its commit signs nobody in', asyn
   const [keyId = ''] = registry.keys.keys()
   const grant = { keyId, readOnly: false, openedBy: null }
   await writer.write(insertSignInLink('lasting', grant, 60_000))
-  await writer.write(insertSignInLink('expired', grant, 0))
+  await writer.write(insertSignInLink('expired', grant, -1_000))
   expect(await findSignInLink(orm, 'lasting')).toEqual(grant)
   await writer.write(insertSignInLink('ahead', grant, 60_000))
   const later = "update sign_in_links set created_at = created_at + 50000 where code_sha256 = 'ahead'"

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client/http'
+import { connectToServer } from '../../db/remote/kinds.ts'
 import { inspectServerDatabase, openServerDatabase } from '../../db/remote/server-database.ts'
 import { isUnknownOutcome, isUnreachable } from '../../db/remote/server-errors.ts'
 import { createMigrations, latestSchema, migrations } from '../../db/schema/migrate.ts'
@@ -72,7 +72,7 @@ test('a token that may only read fails at once, and what it could not write is n
       // A commit is repeated for two seconds of this clock.
       monotonic: () => (clock += 500),
       send: async (request) => {
-        const isWrite = (await request.clone().text()).includes('"batch"')
+        const isWrite = request.url.includes('/db/request') || (await request.clone().text()).includes('"batch"')
         return mayWrite || !isWrite
           ? fetch(request)
           : new Response('{"error":"Authorization forbidden"}', { status: 403 })
@@ -141,7 +141,11 @@ test('a command leaves an older schema alone, and nodes that start at once run e
   const path = join(folder.path, 'older.db')
   const database = await startHranaServer({ path })
   const older = migrations.slice(0, -3)
-  const client = createClient({ url: database.url })
+  const { client } = await connectToServer({
+    url: database.url,
+    token: undefined,
+    send: (request) => fetch(request),
+  })
   for (const { version, name, statements } of older) {
     const record = {
       sql: 'insert into schema_migrations (version, name, applied_at) values (?, ?, 0)',

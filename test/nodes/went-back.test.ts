@@ -1,6 +1,6 @@
 // A node that sleeps while its database goes back to an older state, and forward again, serves nothing of what it knew.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { createClient } from '@libsql/client'
+import { connectToServer } from '../../db/remote/kinds.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
 import { type Row, startTestServer, type TestServer, temporaryFolder } from '../support/latchkey.ts'
@@ -39,7 +39,7 @@ async function withNode(url: string, use: (node: TestServer) => Promise<unknown>
 
 /** What a program without lineages records. */
 async function changeAsOlderProgram(url: string, name: string): Promise<void> {
-  const client = createClient({ url })
+  const { client } = await connectToServer({ url, token: undefined, send: (request) => fetch(request) })
   await client.batch(
     [
       { sql: 'update api_keys set disabled = 1 where name = ?', args: [name] },

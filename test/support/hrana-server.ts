@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createStreams, type StreamRequest } from './hrana-streams.ts'
 import { createRqliteStatements } from './rqlite-statements.ts'
+import { isRealRqlite, rqliteFileAt, startRqlite } from './rqlited.ts'
 import { databaseFileAt, isRealServer, openSqld } from './sqld.ts'
 
 /** How a request ends without a response: before or after the work. */
@@ -113,9 +114,12 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
   }
 
   async function respond({ method, url = '', headers }: IncomingMessage, body: string): Promise<Answer> {
-    if (method === 'GET') return { status: url === '/v2' || url === '/v3' ? 200 : 404, text: '' }
+    if (method === 'GET' && protocol === 'hrana')
+      return { status: url === '/v2' || url === '/v3' ? 200 : 404, text: '' }
     const expected = protocol === 'rqlite' ? `Basic ${Buffer.from(token ?? '').toString('base64')}` : `Bearer ${token}`
     if (token !== undefined && headers.authorization !== expected) return unauthorized
+    if (method === 'GET' && url.startsWith('/db/backup') && backend.copy !== undefined)
+      return { status: 200, text: await backend.copy() }
     if (method !== 'POST' || !isPath(url)) return { status: 404, text: '' }
     counts.pipelines += 1
     if (url.startsWith('/db/request') || body.includes('"type":"batch"')) counts.batches += 1
@@ -136,7 +140,7 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
   })
   return {
     url: `${scheme}${tls === undefined ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    file: databaseFileAt(path),
+    file: protocol === 'rqlite' && isRealRqlite ? rqliteFileAt(path) : databaseFileAt(path),
     trouble,
     counts,
     close: async () => {
@@ -147,16 +151,21 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
   }
 }
 
-type Answer = { status: number; text: string }
+type Answer = { status: number; text: string | Uint8Array }
 
 const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unauthorized: `The JWT is invalid`' }) }
 
-type Backend = { run: (url: string, body: string) => Promise<Answer>; close: () => Promise<void> }
+type Backend = {
+  run: (url: string, body: string) => Promise<Answer>
+  copy?: () => Promise<Uint8Array>
+  close: () => Promise<void>
+}
 
 async function openBackend(path: string, protocol: Protocol, options: HranaOptions): Promise<Backend> {
   if (protocol === 'rqlite') {
-    const { run, close } = createRqliteStatements(path, options)
-    return { run: async (url, body) => run(url, body), close: async () => close() }
+    if (isRealRqlite) return openRqlite(path)
+    const { run, copy, close } = createRqliteStatements(path, options)
+    return { run: async (url, body) => run(url, body), copy: async () => copy(), close: async () => close() }
   }
   if (!isRealServer) {
     const streams = createStreams(path)
@@ -175,6 +184,17 @@ async function openBackend(path: string, protocol: Protocol, options: HranaOptio
     return { status: response.status, text: await response.text() }
   }
   return { run, close }
+}
+
+async function openRqlite(path: string): Promise<Backend> {
+  const { url: origin, close } = await startRqlite(path)
+  const run = async (url: string, body: string) => {
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(origin + url, { method: 'POST', headers, body })
+    return { status: response.status, text: await response.text() }
+  }
+  const copy = async () => new Uint8Array(await (await fetch(`${origin}/db/backup`)).arrayBuffer())
+  return { run, copy, close }
 }
 
 async function readText(request: IncomingMessage): Promise<string> {

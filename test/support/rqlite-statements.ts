@@ -11,6 +11,8 @@ type Entry =
 export type RqliteStatements = {
   /** The response to a request for this path and query. */
   run: (url: string, body: string) => { status: number; text: string }
+  /** The database as a file. */
+  copy: () => Uint8Array
   close: () => void
 }
 
@@ -29,6 +31,10 @@ export function createRqliteStatements(path: string, { hasForeignKeys = true } =
       if (!searchParams.has('transaction'))
         return toResponse(statements.map((statement) => queryOne(database, statement)))
       return toResponse(runTransaction(database, statements))
+    },
+    copy: () => {
+      database.run('pragma wal_checkpoint(truncate)')
+      return database.serialize()
     },
     close: () => database.close(),
   }

@@ -6,6 +6,7 @@ import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { atEnd } from './at-end.ts'
 import { freePort } from './free-port.ts'
+import { isRealRqlite, rqliteEnd, rqliteFileAt } from './rqlited.ts'
 import { until } from './until.ts'
 
 /** Where a database is served: requests carry these headers. */
@@ -23,6 +24,7 @@ export const isRealServer = command !== undefined || running !== undefined
 
 /** Where tests read the database that they keep at this path: a file, or the URL of a server and, after #, a namespace. */
 export function databaseFileAt(path: string): string {
+  if (isRealRqlite && process.env.LATCHKEY_TEST_DATABASE === 'rqlite') return rqliteFileAt(path)
   if (running !== undefined) return `${running}/#${namespaceOf(path)}`
   return command === undefined ? path : join(folderOf(path), 'dbs/default/data')
 }
@@ -36,7 +38,8 @@ export const hasDatabaseFiles = running === undefined
 /** Copies a database that no process uses to another path. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   if (running !== undefined) return administer(`${namespaceOf(from)}/fork/${namespaceOf(to)}`)
-  for (const end of ['', '-wal', '.sqld']) if (existsSync(from + end)) cpSync(from + end, to + end, { recursive: true })
+  for (const end of ['', '-wal', '.sqld', rqliteEnd])
+    if (existsSync(from + end)) cpSync(from + end, to + end, { recursive: true })
 }
 
 /** Opens the database of a path on the real server that the environment names, and creates it if it does not exist. */

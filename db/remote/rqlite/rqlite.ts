@@ -22,9 +22,12 @@ import { originsOf } from './rqlite-urls.ts'
 
 /** An election takes two or three seconds. */
 const patienceMilliseconds = 5_000
-/** An address that does not respond is left for another one soon: a stopped leader soon has a successor. */
-const readMillisecondsMax = [1_000, 2_000, 5_000]
-const commitMillisecondsMax = 3_000
+/**
+ * An address that does not respond is left for another one soon: a stopped leader has a successor after two or three seconds. The last try is
+ * for reads that take long.
+ */
+const readMillisecondsMax = [1_000, 1_000, 3_000]
+const commitMillisecondsMax = 2_000
 /** How much longer a commit may take for each character: 4 MB take two seconds more. */
 const charactersPerMillisecond = 2_000
 
@@ -35,17 +38,9 @@ export function connectRqlite({ url, token, send }: ConnectOptions): ServerClien
   const addresses = createAddresses(originsOf(url) ?? [])
   const post = createPost({ send, token })
   const connection = { post, token, addresses, clock: createDatabaseClock(monotonic) }
-  let failures = 0
-  const read = async (statement: InStatement, args?: InArgs) => {
-    try {
-      const given = args === undefined ? statement : ([statement, args] as [string, InArgs])
-      const result = await readOnce(connection, boundOf(given as InStatement), failures)
-      failures = 0
-      return result
-    } catch (error) {
-      if (isUnreachable(error)) failures += 1
-      throw error
-    }
+  const read = (statement: InStatement, args?: InArgs) => {
+    const given = args === undefined ? statement : ([statement, args] as [string, InArgs])
+    return readAnywhere(connection, boundOf(given as InStatement))
   }
   const batch: Client['batch'] = (statements) => commit(connection, statements.map(boundOf))
   const client = { execute: read, batch, close: () => {} } as unknown as Client
@@ -61,10 +56,20 @@ export function connectRqlite({ url, token, send }: ConnectOptions): ServerClien
 const readPath = '/db/query?level=linearizable&noparse&blob_array'
 const commitPath = '/db/request?transaction&noparse&blob_array'
 
-async function readOnce(connection: Connection, statement: BoundStatement, failures: number): Promise<ResultSet> {
+async function readAnywhere(connection: Connection, statement: BoundStatement): Promise<ResultSet> {
+  for (const milliseconds of readMillisecondsMax.slice(0, -1)) {
+    try {
+      return await readOnce(connection, statement, milliseconds)
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+    }
+  }
+  return readOnce(connection, statement, readMillisecondsMax.at(-1) ?? 0)
+}
+
+async function readOnce(connection: Connection, statement: BoundStatement, milliseconds: number): Promise<ResultSet> {
   const { addresses, clock } = connection
   const address = addresses.current()
-  const milliseconds = readMillisecondsMax[Math.min(failures, readMillisecondsMax.length - 1)] ?? 0
   const sentAt = performance.now()
   try {
     const [entry, time] = await results(connection, address, {
@@ -97,7 +102,7 @@ async function results({ post, token }: Connection, address: string, { path, bod
 async function commit(connection: Connection, statements: BoundStatement[]): Promise<ResultSet[]> {
   const { addresses, clock } = connection
   if (statements.every(({ sql }) => /^\s*select\b/i.test(sql)))
-    return Promise.all(statements.map((statement) => readOnce(connection, statement, 0)))
+    return Promise.all(statements.map((statement) => readAnywhere(connection, statement)))
   const now = clock.now()
   const encoded = statements.map(({ sql, args }) => encode({ sql: determine(sql, now), args }))
   const body = JSON.stringify([...encoded, [lastStatement]])
