@@ -27,6 +27,8 @@ export type ServerClient = {
   client: Client
   /** Returns why this server cannot be used as it is configured, or undefined. Throws as `client` does. */
   objection: () => Promise<string | undefined>
+  /** What is wrong with single servers while others do their work, as sentences without a full stop. Throws nothing. */
+  weaknesses: () => Promise<string[]>
   /**
    * Reads a consistent copy of the database as a SQLite file, while it is used. Undefined where the server makes none.
    * @throws as `client` does

@@ -120,7 +120,7 @@ function refusalOf(error: unknown, url: string): OpenRefusal {
 }
 
 function toDatabase(
-  { client, readCopy, patienceMilliseconds }: ServerClient,
+  { client, readCopy, weaknesses, patienceMilliseconds }: ServerClient,
   options: ServerOptions,
   migratedFrom: number | undefined,
 ): Database {
@@ -159,6 +159,7 @@ function toDatabase(
         return within(patienceMilliseconds, refreshFrom(client, known))
       },
       readCopy,
+      weaknesses,
       beginServing,
       beginEnd,
     },

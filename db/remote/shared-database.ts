@@ -39,6 +39,8 @@ export type SharedDatabase = {
   commitChange: (statements: readonly BoundStatement[], basis: Revision) => Promise<Revision | undefined>
   /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
   refresh: (position: Position) => Promise<RefreshResult>
+  /** What is wrong with single servers of the database while others do their work. */
+  weaknesses: () => Promise<string[]>
   /** Undefined where the server makes no copies of its database while it runs. */
   readCopy: ReadCopy | undefined
   /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */

@@ -1,5 +1,6 @@
 // What the bench of nodes loads: one Latchkey on a database file, and one to four nodes on a database server. The server is the stand-in
-// of the tests, or the program that BENCH_SQLD names.
+// of the tests, or the program that BENCH_SQLD names. With LATCHKEY_TEST_DATABASE=rqlite it is an rqlite of one node: the stand-in, or in
+// front of the program that LATCHKEY_TEST_RQLITE names.
 import { join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
 import { audience, subject } from '../support/latchkey.ts'
@@ -74,8 +75,8 @@ export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOr
 async function startDatabase(): Promise<DatabaseServer> {
   const port = await freePort()
   const folder = benchFolder()
-  const url = `http://127.0.0.1:${port}`
-  const { BENCH_SQLD: program } = process.env
+  const { BENCH_SQLD: program, LATCHKEY_TEST_DATABASE: kind } = process.env
+  const url = `${kind === 'rqlite' ? 'rqlite' : 'http'}://127.0.0.1:${port}`
   const command =
     program === undefined
       ? [process.execPath, 'test/support/hrana-server.ts', join(folder, 'server.db'), String(port)]

@@ -28,6 +28,7 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
       refresh,
       commitChange: async () => undefined,
       readCopy: undefined,
+      weaknesses: async () => [],
       beginServing: () => {},
       beginEnd: () => {},
     },

@@ -15,6 +15,8 @@ export function connectLibsql(options: ConnectOptions): ServerClient {
     client: createLibsqlClient(options),
     // It has no setting that a client can read.
     objection: async () => undefined,
+    // It is one server.
+    weaknesses: async () => [],
     // A read transaction that is open during a checkpoint blocks all commits.
     readCopy: undefined,
     patienceMilliseconds: 2_000,

@@ -25,6 +25,15 @@ export async function objectionTo(addresses: readonly string[], post: Post): Pro
   return nodes.map(objectionToNode).find((each) => each !== undefined) ?? objectionToClocks(nodes)
 }
 
+/** The same while the cluster is used, and which of its nodes do not respond. */
+export async function weaknessesOf(addresses: readonly string[], post: Post): Promise<string[]> {
+  const asked = await Promise.allSettled(addresses.map((address) => ask(address, post)))
+  const nodes = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  const silent = addresses.filter((_, index) => asked[index]?.status === 'rejected')
+  const found = [...nodes.map(objectionToNode), objectionToClocks(nodes)].filter((each) => each !== undefined)
+  return [...silent.map((address) => `its node ${hostOf(address)} does not respond`), ...found]
+}
+
 async function ask(address: string, post: Post): Promise<Node> {
   // Its own answer, not the leader's.
   const body = [['pragma foreign_keys'], ["select unixepoch('subsec')"]]
@@ -44,12 +53,16 @@ async function ask(address: string, post: Post): Promise<Node> {
 }
 
 function objectionToNode({ address, version, hasForeignKeys }: Node): string | undefined {
-  const host = address.replace(/^https?:\/\//, '')
+  const host = hostOf(address)
   const major = Number(/^v?(\d+)/.exec(version)?.[1] ?? 0)
   if (major < majorVersionMin)
     return `its node ${host} is ${major === 0 ? 'not rqlite, or does not say its version' : `rqlite ${major}`}: use rqlite ${majorVersionMin} or newer on all nodes`
   if (!hasForeignKeys) return `its node ${host} does not enforce foreign keys: start rqlited with -fk on all nodes`
   return undefined
+}
+
+function hostOf(address: string): string {
+  return address.replace(/^https?:\/\//, '')
 }
 
 function objectionToClocks(nodes: readonly Node[]): string | undefined {

@@ -14,7 +14,7 @@ import {
 import { cleanSaid } from '../server-failure.ts'
 import { type Addresses, createAddresses } from './addresses.ts'
 import { createDatabaseClock, type DatabaseClock, readClock } from './clock.ts'
-import { objectionTo } from './objections.ts'
+import { objectionTo, weaknessesOf } from './objections.ts'
 import { createPost, type Post, readCopy } from './post.ts'
 import { boundOf, determine, encode } from './requests.ts'
 import { parseResponse, statementError, toResultSet } from './results.ts'
@@ -47,6 +47,7 @@ export function connectRqlite({ url, token, send }: ConnectOptions): ServerClien
   return {
     client,
     objection: () => objectionTo(addresses.all, post),
+    weaknesses: () => weaknessesOf(addresses.all, post),
     readCopy: (signal) => readCopy({ send, token }, addresses, signal),
     patienceMilliseconds,
   }

@@ -147,9 +147,10 @@ export async function readServer(context: ServerContext): Promise<ServerFacts> {
   return {
     isServing: signingKeys !== undefined || nodes.some(({ isLive }) => isLive),
     nodes,
+    databaseWeaknesses: (await database.shared?.weaknesses()) ?? [],
     disk: space && { folder, ...space, database: sizeOf(database.path) },
-    // A server database has its own snapshots.
-    backup: isFile ? await readBackup(context) : undefined,
+    // A server database may have its own snapshots, or another node that makes backups.
+    backup: isFile || config.backup !== undefined ? await readBackup(context) : undefined,
     isArchiveFailing: context.retention.isFailing(),
     auditLog: readAuditLog(context),
     masterKeyFile: masterKey.kind === 'file' ? { path: masterKey.path, mode: modeOf(masterKey.path) } : undefined,

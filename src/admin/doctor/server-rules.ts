@@ -11,6 +11,8 @@ export type ServerFacts = {
   isServing: boolean
   /** Those of a server database. */
   nodes: readonly ListedNode[]
+  /** What is wrong with single servers of the database. */
+  databaseWeaknesses: readonly string[]
   /** Undefined where the system does not say, and for a server database. Bytes. */
   disk: { folder: string; free: number; total: number; database: number } | undefined
   /** Undefined for a server database. */
@@ -54,7 +56,18 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['tls', judgeTls(facts, now)],
   ]
   const ofServer = found.flatMap(([area, about]) => (about === undefined ? [] : [finding({ area, ...about })]))
-  return [...ofServer, ...judgeNodes(facts.nodes)]
+  return [...ofServer, ...facts.databaseWeaknesses.map(toDatabaseFinding), ...judgeNodes(facts.nodes)]
+}
+
+/** An error: after the next failure, nothing may be left that can commit. */
+function toDatabaseFinding(weakness: string): Finding {
+  return finding({
+    level: 'error',
+    area: 'nodes',
+    code: 'database_weak',
+    message: `The database cluster has less reserve than it should: ${weakness}`,
+    action: 'Repair or replace this node of the cluster: latchkey help availability',
+  })
 }
 
 const notServing: FindingInput = {
@@ -67,8 +80,8 @@ const notServing: FindingInput = {
 const backupUnknown: FindingInput = {
   level: 'note',
   code: 'backup_unknown',
-  message: 'The backups of the database server are its own: nothing here shows whether they are made',
-  action: 'Make sure that they are made and can be restored: latchkey help cluster',
+  message: 'This node makes no backups of the database server: nothing here shows whether others are made',
+  action: 'Make sure that they are made and can be restored: latchkey help cluster, latchkey help availability',
 }
 
 const archiveFailing: FindingInput = {

@@ -33,6 +33,7 @@ const fineOrganization: OrganizationFacts = {
 const fineServer: ServerFacts & { backup: BackupFacts } = {
   isServing: true,
   nodes: [],
+  databaseWeaknesses: [],
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
   isArchiveFailing: false,
@@ -114,6 +115,11 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     'a server database, whose backups are its own',
     () => ofServer({ backup: undefined, disk: undefined }),
     ['note backup_unknown'],
+  ],
+  [
+    'a database cluster of which a node is down',
+    () => ofServer({ databaseWeaknesses: ['its node a:4001 does not respond'] }),
+    ['error database_weak'],
   ],
   ['nodes in order', () => nodes({}, { clockOffset: 29_000 }, { clockOffset: -29_000, lag: 9 }), []],
   ['a node of a program without clock and base URL', () => nodes({}, { clockOffset: null, baseUrl: null }), []],

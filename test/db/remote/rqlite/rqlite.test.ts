@@ -167,6 +167,17 @@ for (const [what, options, expected] of objections)
     await server.close()
   })
 
+test('a node of the cluster that is down is a weakness while the others serve', async () => {
+  const closed = await freePort()
+  const urlOf = ({ url }: HranaServer) => `${url},127.0.0.1:${closed}`
+  await onCluster({ urlOf }, async ({ database }) => {
+    expect(await database.shared?.weaknesses()).toEqual([`its node 127.0.0.1:${closed} does not respond`])
+  })
+  await onCluster({}, async ({ database }) => {
+    expect(await database.shared?.weaknesses()).toEqual([])
+  })
+})
+
 test('a cluster whose nodes have different clocks is refused', async () => {
   const times = [1_000, 1_031]
   const send: SendRequest = async () => {
