@@ -12,7 +12,7 @@ import type { Result } from './report.ts'
 const cellMilliseconds = 700
 const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 3_000)
 const nodesOfArms = [0, 1, 2, 4]
-const awayMilliseconds = 5
+const awayMilliseconds = Number(process.env.BENCH_AWAY ?? 5)
 const away = `, database ${awayMilliseconds} ms away`
 
 export async function benchNodes(note: (text: string) => void): Promise<Result[]> {
