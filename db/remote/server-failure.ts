@@ -34,7 +34,7 @@ const byCode: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: invalid,
   CERT_NOT_YET_VALID: invalid,
   ERR_TLS_CERT_ALTNAME_INVALID: `The certificate of the database server is for another host name: ${checkUrl}`,
-  EPROTO: `The database server does not speak TLS at this address: ${checkUrl}`,
+  EPROTO: `The TLS handshake with the database server fails: ${checkUrl}, and whether it wants a certificate of its clients (LATCHKEY_DATABASE_CERT_FILE)`,
   SQLITE_BUSY: notConfirmed,
   SQLITE_LOCKED: notConfirmed,
 }
