@@ -36,6 +36,8 @@ function castTexts(sql: string, isCast: readonly boolean[]): string {
 
 function encodeValue(value: InValue): unknown {
   if (typeof value === 'boolean') return Number(value)
+  // JSON would make null of it.
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('A number is not finite')
   if (typeof value === 'bigint') {
     if (BigInt(Number(value)) !== value) throw new RangeError('An integer is beyond 2^53')
     return Number(value)

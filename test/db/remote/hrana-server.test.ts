@@ -13,7 +13,7 @@ const folder = temporaryFolder()
 const open = () => createClient({ url: server.url, authToken: 'secret' })
 
 beforeAll(async () => {
-  server = await startHranaServer({ path: join(folder.path, 'server.db'), token: 'secret' })
+  server = await startHranaServer({ protocol: 'hrana', path: join(folder.path, 'server.db'), token: 'secret' })
 })
 afterAll(async () => {
   await server.close()

@@ -35,6 +35,8 @@ test('an argument without a counterpart in JSON is converted, and an integer tha
   const args = [true, 5n, new Uint8Array([1, 255]), null, 1.5]
   expect(encode({ sql: 'select ?', args })).toEqual(['select ?', 1, 5, [1, 255], null, 1.5])
   expect(() => encode({ sql: 'select ?', args: [2n ** 53n + 1n] })).toThrow(RangeError)
+  for (const number of [Number.NaN, Number.POSITIVE_INFINITY])
+    expect(() => encode({ sql: 'select ?', args: [number] })).toThrow(RangeError)
   expect(() => boundOf({ sql: 'select :a', args: { a: 1 } })).toThrow('named arguments')
 })
 
