@@ -89,10 +89,10 @@ export async function forward(
     const known = context.credentials.of(upstream)
     const credential = known instanceof Promise ? await known : known
     if (credential !== undefined) headers.authorization = bearerPrefix + credential
-    const url = urlFor(request, outgoing, upstream)
     const isReplayable = body === undefined || body.bytes !== undefined
-    const send = () =>
-      context.fetch(url, {
+    const sendOn = (connection?: { keepalive: false }) =>
+      context.fetch(urlFor(request, outgoing, upstream), {
+        ...connection,
         method,
         headers,
         body: body?.bytes ?? body?.stream?.(onProgress),
@@ -103,6 +103,7 @@ export async function forward(
         signal: controller.signal,
         ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
       })
+    const send = () => (isReplayable ? sendAgainIfClosed(sendOn) : sendOn())
     let response = await send()
     const firstCredential = credentialIn(headers)
     if (response.status === 401 && isReplayable && (await hasNewCredential(headers, upstream, context))) {
@@ -112,16 +113,15 @@ export async function forward(
     rejectUnusable(response)
     // Fallback goes on to another upstream after these too.
     context.reachability.note(upstream, response.status < 500)
-    const whenClientLeaves = (act: () => void) => {
-      leave = act
-    }
     const credentials = removable(credentialIn(headers), firstCredential)
     return {
       upstream,
       response: withoutCredentials(response, credentials),
       headers: selectReturned(response.headers, upstream.isReturned, credentials),
       abort,
-      whenClientLeaves,
+      whenClientLeaves: (act) => {
+        leave = act
+      },
     }
   } catch (cause) {
     const isOwnFault = body?.failure?.() !== undefined
@@ -141,6 +141,24 @@ export async function forward(
 export function upstreamLate(cause: unknown): Fault {
   const message = 'The inference server did not respond in time: try again later'
   return new Fault('gateway_timeout', message, { reason: 'upstream_late', cause })
+}
+
+/** A server that closes a kept connection while a request is sent on it does so at once. Later, it may have worked on the request. */
+const closingMillisecondsMax = 1_000
+
+/**
+ * Servers such as llama.cpp close kept connections without announcing it. A request that meets such a close was not processed, and is sent
+ * once more, on a new connection.
+ */
+async function sendAgainIfClosed(send: (connection?: { keepalive: false }) => Promise<Response>): Promise<Response> {
+  const sentAt = performance.now()
+  try {
+    return await send()
+  } catch (error) {
+    const wasClosed = (error as { code?: unknown }).code === 'ECONNRESET'
+    if (!wasClosed || performance.now() - sentAt > closingMillisecondsMax) throw error
+    return send({ keepalive: false })
+  }
 }
 
 function urlFor(
