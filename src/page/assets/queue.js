@@ -2,7 +2,7 @@
 /** @import { Queue } from '../../admin/transport/response-types.ts' */
 /** @import { Column } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
-import { ago, at, badge, count, empty, heading, meter, stored } from './parts.js'
+import { ago, at, badge, count, empty, heading, stored } from './parts.js'
 import { table } from './table.js'
 
 /** How often it is read, in seconds. */
@@ -27,8 +27,8 @@ const serverColumns = [
   { title: 'Server', isHeader: true, cell: ({ name }) => stored(name, 120) },
   {
     title: 'Running',
-    cell: ({ running, max_running: most }) =>
-      meter(running, most, html`${count(running)}${most === null ? nothing : ` of ${count(most)}`}`),
+    align: 'end',
+    cell: ({ running, max_running: most }) => (most === null ? count(running) : `${count(running)} of ${count(most)}`),
   },
   { title: 'Waiting', align: 'end', cell: ({ waiting }) => count(waiting) },
   { ...tokens, cell: ({ tokens_per_second: rate }) => count(rate) },

@@ -145,6 +145,17 @@ describe('a request', () => {
   })
 })
 
+test('a request that a budget holds lets a later one of its key pass', () => {
+  const { queue, started } = queueWith({ gpu: 2 }, bounds, { seat: 1 })
+  const [seated, other] = [ticket({ budgets: ['seat'] }), ticket({ counter: 'b' })]
+  const [held, free] = [ticket({ budgets: ['seat'] }), ticket()]
+  for (const each of [seated, other, held, free]) queue.arrive(each)
+  queue.end(other)
+  expect(started).toEqual([free])
+  queue.end(seated)
+  expect(started).toEqual([free, held])
+})
+
 describe('a busy server', () => {
   test('is shared by weight', () => {
     const { queue, started } = queueWith({ gpu: 1 })

@@ -186,6 +186,27 @@ describe('a full inference server', () => {
   })
 })
 
+test('a server has noticed that a client left before it gets the next request', async () => {
+  const noticed: boolean[] = []
+  for (let round = 0; round < 3; round += 1) {
+    const calls: AbortSignal[] = []
+    other.answer.current = ({ signal }) => {
+      calls.push(signal)
+      if (calls.length === 1) signal.addEventListener('abort', () => noticed.push(counts().waiting === 1))
+      return calls.length > 1 ? Response.json(answer) : new Promise<Response>(() => {})
+    }
+    const leaving = new AbortController()
+    const first = post('flood', '1', { signal: leaving.signal }).catch(() => 'left')
+    await until('the first request', () => calls.length === 1)
+    const second = post('calm', '2')
+    await waits(1)
+    leaving.abort()
+    expect([await first, (await second).status]).toEqual(['left', 200])
+    await until('the end', () => counts().running === 0)
+  }
+  expect(noticed).toEqual([true, true, true])
+})
+
 describe('while a request waits,', () => {
   test('its key is disabled: it is refused when it is its turn, and the next one runs', async () => {
     const { held } = holdRequests(other)
