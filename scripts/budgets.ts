@@ -123,7 +123,7 @@ function show(row: Budget): string {
   const fields = record({
     ...fieldLines(budgetFields, row),
     'applies to': scope === null ? 'everything' : JSON.stringify(scope),
-    windows: windowsText(windows),
+    windows: windowsText(windows) || null,
     ...Object.fromEntries(
       Object.entries(overrides ?? {}).map(([value, own]) => [`override ${value}`, windowsText(own)]),
     ),
