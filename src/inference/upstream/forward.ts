@@ -5,6 +5,7 @@ import type { Fetch } from '../../runtime/outbound.ts'
 import { clearDeadline, setDeadline } from '../../scheduling/deadlines.ts'
 import type { Credentials } from './credentials.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
+import { sendAgainIfClosed } from './kept-connection.ts'
 import type { Reachability } from './reachability.ts'
 import { redactBody, removable } from './redaction.ts'
 import type { Upstream } from './targets.ts'
@@ -141,24 +142,6 @@ export async function forward(
 export function upstreamLate(cause: unknown): Fault {
   const message = 'The inference server did not respond in time: try again later'
   return new Fault('gateway_timeout', message, { reason: 'upstream_late', cause })
-}
-
-/** A server that closes a kept connection while a request is sent on it does so at once. Later, it may have worked on the request. */
-const closingMillisecondsMax = 1_000
-
-/**
- * Servers such as llama.cpp close kept connections without announcing it. A request that meets such a close was not processed, and is sent
- * once more, on a new connection.
- */
-async function sendAgainIfClosed(send: (connection?: { keepalive: false }) => Promise<Response>): Promise<Response> {
-  const sentAt = performance.now()
-  try {
-    return await send()
-  } catch (error) {
-    const wasClosed = (error as { code?: unknown }).code === 'ECONNRESET'
-    if (!wasClosed || performance.now() - sentAt > closingMillisecondsMax) throw error
-    return send({ keepalive: false })
-  }
 }
 
 function urlFor(
