@@ -91,6 +91,7 @@ export async function forward(
     const credential = known instanceof Promise ? await known : known
     if (credential !== undefined) headers.authorization = bearerPrefix + credential
     const isReplayable = body === undefined || body.bytes !== undefined
+    // A response that is encoded against our request is not decoded: a few bytes can become gigabytes.
     const sendOn = (connection?: { keepalive: false }) =>
       context.fetch(urlFor(request, outgoing, upstream), {
         ...connection,
@@ -99,12 +100,11 @@ export async function forward(
         body: body?.bytes ?? body?.stream?.(onProgress),
         ...(isReplayable ? {} : { duplex: 'half' }),
         redirect: 'manual',
-        // A response that is encoded against our request is not decoded here: a few bytes can become gigabytes.
         decompress: false,
         signal: controller.signal,
         ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
       })
-    const send = () => (isReplayable ? sendAgainIfClosed(sendOn) : sendOn())
+    const send = isReplayable ? () => sendAgainIfClosed(sendOn) : sendOn
     let response = await send()
     const firstCredential = credentialIn(headers)
     if (response.status === 401 && isReplayable && (await hasNewCredential(headers, upstream, context))) {
@@ -174,8 +174,7 @@ function headersFor(
   { via }: UpstreamContext,
 ): Record<string, string> {
   const before = request.headers.get('via')
-  const headers = selectForwarded(request.headers, upstream.forwardedHeaders)
-  if (moreHeaders !== undefined) Object.assign(headers, moreHeaders)
+  const headers = Object.assign(selectForwarded(request.headers, upstream.forwardedHeaders), moreHeaders)
   // A proxy does not pass on a trace that it cannot read (W3C Trace Context §4.3).
   if (parseTraceparent(headers.traceparent ?? null) === undefined) {
     delete headers.traceparent
