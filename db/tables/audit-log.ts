@@ -19,6 +19,9 @@ export type LogEntry = {
   commitment: Buffer
 }
 
+/** An entry to append: of at most 32 kinds. */
+export type NewLogEntry = LogEntry & { salt: Buffer }
+
 export type LogNode = { level: number; number: number; hash: Uint8Array }
 
 /** The number of leaves, and up to which row each source has them. */
@@ -67,29 +70,21 @@ function parseEntry(line: string): LogEntry {
  * since they were planned.
  */
 export function appendLog(
-  entries: readonly LogEntry[],
+  entries: readonly NewLogEntry[],
   nodes: readonly LogNode[],
   positions: Partial<LogHead['positions']>,
 ): Statement[] {
-  const rows = entries.map(({ leaf, kind, ref, at, salt, commitment }) => [
-    leaf,
-    kind,
-    ref,
-    at,
-    hex(salt),
-    hex(commitment),
-  ])
   const hashes = nodes.map(({ level, number, hash }) => [level, number, hex(hash)])
   return [
-    statement(
-      `insert into log_entries (leaf, kind, ref, at, salt, commitment)
-        select value ->> 0, value ->> 1, value ->> 2, value ->> 3, unhex(value ->> 4), unhex(value ->> 5) from json_each(?)`,
-      JSON.stringify(rows),
-    ),
-    statement(
-      'insert into log_nodes (level, number, hash) select value ->> 0, value ->> 1, unhex(value ->> 2) from json_each(?)',
-      JSON.stringify(hashes),
-    ),
+    ...runsOf(entries).map(insertRun),
+    ...(nodes.length === 0
+      ? []
+      : [
+          statement(
+            'insert into log_nodes (level, number, hash) select value ->> 0, value ->> 1, unhex(value ->> 2) from json_each(?)',
+            JSON.stringify(hashes),
+          ),
+        ]),
     statement(
       `insert into log_positions (source, ref) select key, value from json_each(?) where true
         on conflict (source) do update set ref = excluded.ref`,
@@ -98,8 +93,45 @@ export function appendLog(
   ]
 }
 
-function hex(bytes: Uint8Array | null): string | null {
-  return bytes === null ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
+/** Splits entries where the next one is not of the next leaf and the next row. */
+function runsOf(entries: readonly NewLogEntry[]): NewLogEntry[][] {
+  const runs: NewLogEntry[][] = []
+  for (const entry of entries) {
+    const run = runs.at(-1)
+    const last = run?.at(-1)
+    if (run === undefined || last?.leaf !== entry.leaf - 1 || last.ref !== entry.ref - 1) runs.push([entry])
+    else run.push(entry)
+  }
+  return runs
+}
+
+const [saltBytes, leafBytes] = [16, 48]
+/** Kinds are below this. */
+const kindsMax = 32
+
+/**
+ * Inserts entries of consecutive leaves and rows. All salts and commitments are one value, and a number has the kind and the time since the
+ * first: a fifth of what it takes to parse them as text.
+ */
+function insertRun(run: NewLogEntry[]): Statement {
+  const [first] = run
+  const [leaf, ref, at] = [first?.leaf ?? 0, first?.ref ?? 0, first?.at ?? 0]
+  const bytes = Buffer.alloc(leafBytes * run.length)
+  for (const [index, { salt, commitment }] of run.entries()) {
+    bytes.set(salt, index * leafBytes)
+    bytes.set(commitment, index * leafBytes + saltBytes)
+  }
+  return statement(
+    `insert into log_entries (leaf, kind, ref, at, salt, commitment)
+      select ?1 + key, value & ${kindsMax - 1}, ?2 + key, ?3 + (value - (value & ${kindsMax - 1})) / ${kindsMax},
+        substr(?4, key * ${leafBytes} + 1, ${saltBytes}), substr(?4, key * ${leafBytes} + ${saltBytes + 1}, ${leafBytes - saltBytes})
+      from json_each(?5)`,
+    ...[leaf, ref, at, bytes, JSON.stringify(run.map((entry) => (entry.at - at) * kindsMax + entry.kind))],
+  )
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 }
 
 /** Reports whether another node has appended the same leaves. */

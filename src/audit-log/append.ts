@@ -5,13 +5,14 @@ import type { Orm } from '../../db/file/open.ts'
 import { type LoggedRow, readLastRowIds, readLoggedRows } from '../../db/read/log-rows.ts'
 import { nextSlice } from '../../db/read/pace.ts'
 import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
-import { appendLog, isOvertaken, type LogEntry, type LogHead, readLogHead } from '../../db/tables/audit-log.ts'
+import { appendLog, isOvertaken, type LogHead, type NewLogEntry, readLogHead } from '../../db/tables/audit-log.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { entriesOf, leafHash } from './entry.ts'
 import { type AuditLogMode, isCovered } from './mode.ts'
 import { nodesFor } from './tree.ts'
 
-export type AppendContext = { orm: Orm; writer: Pick<Writer, 'write'>; mode: AuditLogMode }
+/** `reader`: for rows to cover, of which the event loop need not wait. */
+export type AppendContext = { orm: Orm; reader: Orm; writer: Pick<Writer, 'write'>; mode: AuditLogMode }
 
 /** Rows of each table in one commit: a few milliseconds of work. */
 const rowsAtOnce = 400
@@ -20,14 +21,16 @@ const rowsAtOnce = 400
  * Appends leaves for all rows that have none when it begins; those that come meanwhile wait for the next call. Stops early if another node does the same at the moment.
  * @returns the number of leaves
  */
-export async function appendRows({ orm, writer, mode }: AppendContext): Promise<number> {
+export async function appendRows({ orm, reader, writer, mode }: AppendContext): Promise<number> {
   let head = await readLogHead(orm)
   const last = await readLastRowIds(orm)
+  let lastTile: Uint8Array[] | undefined
   for (;;) {
     await nextSlice()
-    const { entries, positions } = await plan(orm, mode, head, last)
+    const { entries, positions } = await plan(reader, mode, head, last)
     if (entries.length === 0) return head.size
-    const nodes = await nodesFor(orm, head.size, entries.map(leafHash))
+    const { nodes, last: tile } = await nodesFor(orm, head.size, entries.map(leafHash), lastTile)
+    lastTile = tile
     try {
       await writer.write(appendLog(entries, nodes, positions))
     } catch (error) {
@@ -39,12 +42,12 @@ export async function appendRows({ orm, writer, mode }: AppendContext): Promise<
 }
 
 /** Rows that have no leaf yet, of each table that the log covers. */
-async function plan(orm: Orm, mode: AuditLogMode, { size, positions }: LogHead, until: LogHead['positions']) {
-  const entries: LogEntry[] = []
+async function plan(reader: Orm, mode: AuditLogMode, { size, positions }: LogHead, until: LogHead['positions']) {
+  const entries: NewLogEntry[] = []
   const covered: Partial<Record<LogSource, number>> = {}
   for (const source of logSources) {
     if (!isCovered(source, mode)) continue
-    const rows: LoggedRow[] = await readLoggedRows(orm, source, {
+    const rows: LoggedRow[] = await readLoggedRows(reader, source, {
       after: positions[source],
       last: until[source],
       most: rowsAtOnce,

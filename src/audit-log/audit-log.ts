@@ -56,7 +56,7 @@ const checkpointMilliseconds = 60_000
 
 export function createAuditLog(context: AuditLogContext): AuditLog {
   const { database, writer, auditLog: settings, now, log } = context
-  const { orm } = database
+  const { orm, reader } = database
   const { runExclusive } = createMutex()
   const state: AuditLogState = {
     isServing: false,
@@ -82,7 +82,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   async function checkpoint(alsoBy: SignerKey[] = []): Promise<LogCheckpoint & { origin: string }> {
     const { epoch, signer } = await openOnce()
     if (settings.mode === 'full') await closeDays()
-    const size = await appendRows({ orm, writer, mode: settings.mode })
+    const size = await appendRows({ orm, reader, writer, mode: settings.mode })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
     state.checkpointAt = now()
     state.cosignedAt = (await newestCosigned(orm, epoch.name))?.at

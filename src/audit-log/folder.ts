@@ -3,17 +3,27 @@
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Orm } from '../../db/file/open.ts'
+import type { LogEntry } from '../../db/tables/audit-log.ts'
 import { parseCheckpoint } from '../transparency/checkpoint.ts'
 import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from '../transparency/tiles.ts'
-import { entryText } from './entry.ts'
+import { entryText, leafHash } from './entry.ts'
 import { readEntries, readHashes } from './tree.ts'
 
 /** The bytes of a tile or bundle, from the database. */
 export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promise<Uint8Array> {
   const [from, until] = [index * tileWidth, index * tileWidth + width]
   if (level !== 'entries') return Buffer.concat(await readHashes(orm, level, from, until))
+  return bundleOf(await readTileEntries(orm, index, width))
+}
+
+async function readTileEntries(orm: Orm, index: number, width: number): Promise<LogEntry[]> {
+  const [from, until] = [index * tileWidth, index * tileWidth + width]
   const entries = await readEntries(orm, from, until)
   if (entries.length !== width) throw new Error(`The audit log lacks entries between ${from} and ${until}`)
+  return entries
+}
+
+function bundleOf(entries: readonly LogEntry[]): Uint8Array {
   return formatBundle(entries.map((entry) => Buffer.from(entryText(entry))))
 }
 
@@ -21,15 +31,24 @@ export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promis
 export async function publish(orm: Orm, folder: string, { size, note }: { size: number; note: string }): Promise<void> {
   const published = parseCheckpoint(await readText(join(folder, 'checkpoint')))?.size ?? 0
   for (const tile of tilesOf(size, Math.min(published, size))) {
-    const path = join(folder, tilePath(tile))
-    await mkdir(dirname(path), { recursive: true })
-    await writeFile(path, await tileBytes(orm, tile))
-    // What the whole tile has, its parts need not have.
-    if (tile.width === tileWidth) await rm(`${path}.p`, { recursive: true, force: true })
+    if (tile.level === 'entries') {
+      // A tile of leaves has the hashes of a bundle: they are read once.
+      const entries = await readTileEntries(orm, tile.index, tile.width)
+      await writeTile(folder, tile, bundleOf(entries))
+      await writeTile(folder, { ...tile, level: 0 }, Buffer.concat(entries.map(leafHash)))
+    } else if (tile.level > 0) await writeTile(folder, tile, await tileBytes(orm, tile))
   }
   await mkdir(join(folder, 'checkpoints'), { recursive: true })
   await replaceText(join(folder, 'checkpoints', String(size)), note)
   await replaceText(join(folder, 'checkpoint'), note)
+}
+
+async function writeTile(folder: string, tile: Tile, bytes: Uint8Array): Promise<void> {
+  const path = join(folder, tilePath(tile))
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, bytes)
+  // What the whole tile has, its parts need not have.
+  if (tile.width === tileWidth) await rm(`${path}.p`, { recursive: true, force: true })
 }
 
 /** Replaces a file in one step, so that a reader finds the old text or the new one, after a power loss too. */

@@ -65,48 +65,76 @@ async function createErasureCheck(orm: Orm, report: Report) {
   }
 }
 
+/** Entries of one source, and the rows that there are from those of the entries before them up to theirs. */
+type SourceRows = { source: LogSource; entries: LogEntry[]; rows: LoggedRow[] }
+
+/** More rows than entries are a problem, of which some are enough. */
+const rowsBeyond = 20
+
+/** Reads the rows of entries, ahead of their check. Call it with all entries, in their order. */
+export function createRowReader(orm: Orm): (entries: LogEntry[]) => Promise<SourceRows[]> {
+  const lastRef: Record<LogSource, number> = { exchanges: 0, changes: 0, records: 0 }
+  return async (entries) => {
+    const read: SourceRows[] = []
+    for (const source of logSources) {
+      const codes = codesOf(source)
+      const own = entries.filter(({ kind }) => codes.includes(kind))
+      if (own.length === 0) continue
+      const after = lastRef[source]
+      const last = own.at(-1)?.ref ?? 0
+      lastRef[source] = Math.max(after, last)
+      read.push({
+        source,
+        entries: own,
+        rows: await readRows(orm, source, { after, last, most: own.length + rowsBeyond }),
+      })
+    }
+    return read
+  }
+}
+
 /** Compares rows with leaves, both in the order of ids: neither may have one that the other lacks. */
 export async function createRowCheck(orm: Orm, found: RowCounts, report: Report) {
   const gone = { archived: await archivedRanges(orm), erasures: await createErasureCheck(orm, report) }
   const lastRef: Record<LogSource, number> = { exchanges: 0, changes: 0, records: 0 }
 
-  async function checkSource(source: LogSource, entries: LogEntry[]): Promise<void> {
-    const last = entries.at(-1)?.ref ?? 0
-    const rows = new Map((await readRows(orm, source, lastRef[source], last)).map((row) => [row.id, row]))
-    for (const { ref, leaf, at, salt, commitment } of entries) {
+  function checkSource({ source, entries, rows: list }: SourceRows): void {
+    const rows = new Map(list.map((row) => [row.id, row]))
+    for (const entry of entries) {
+      const { ref, leaf, at } = entry
       const row = rows.get(ref)
       rows.delete(ref)
-      const place = { source, ref, leaf, at }
       if (ref <= lastRef[source])
-        report({ problem: 'two leaves are for one row, or leaves are out of order', ...place })
+        report({ problem: 'two leaves are for one row, or leaves are out of order', source, ref, leaf, at })
       lastRef[source] = Math.max(lastRef[source], ref)
-      const isArchived =
-        source === 'exchanges' &&
-        row === undefined &&
-        gone.archived.some(({ first, last }) => ref >= first && ref <= last)
-      const isErased = salt === null && gone.erasures.has(leaf)
-      if (isErased && (isArchived || row !== undefined)) gone.erasures.add(leaf, row?.line)
-      if (isArchived) found.archived += 1
-      else if (row === undefined) report({ problem: 'the row is gone', ...place })
-      else if (isErased) found.erased += 1
-      else if (salt === null) report({ problem: 'the salt is gone, and no record of an erasure says so', ...place })
-      else if (row.at !== at || !commitTo(salt, row.line).equals(commitment))
-        report({ problem: 'the row is not the one that was logged', ...place })
-      else found.rows += 1
+      const problem = compareEntry(source, entry, row)
+      if (problem !== undefined) report({ problem, source, ref, leaf, at })
     }
     for (const { id, at } of rows.values())
       report({ problem: 'the row has no leaf: it was added later', source, ref: id, at })
   }
 
+  /** Counts the row, or says what is wrong with it. */
+  function compareEntry(source: LogSource, { ref, leaf, at, salt, commitment }: LogEntry, row: LoggedRow | undefined) {
+    const isIn = ({ first, last }: Range) => ref >= first && ref <= last
+    const isArchived = source === 'exchanges' && row === undefined && gone.archived.some(isIn)
+    const isErased = salt === null && gone.erasures.has(leaf)
+    if (isErased && (isArchived || row !== undefined)) gone.erasures.add(leaf, row?.line)
+    if (isArchived) found.archived += 1
+    else if (row === undefined) return 'the row is gone'
+    else if (isErased) found.erased += 1
+    else if (salt === null) return 'the salt is gone, and no record of an erasure says so'
+    else if (row.at !== at || !commitTo(salt, row.line).equals(commitment))
+      return 'the row is not the one that was logged'
+    else found.rows += 1
+    return undefined
+  }
+
   return {
-    check: async (entries: LogEntry[]) => {
+    check: (entries: LogEntry[], read: SourceRows[]) => {
       for (const entry of entries.filter((each) => kindOf(each) === undefined))
         report({ problem: `no kind has the code ${entry.kind}`, leaf: entry.leaf })
-      for (const source of logSources) {
-        const codes = codesOf(source)
-        const own = entries.filter(({ kind }) => codes.includes(kind))
-        if (own.length > 0) await checkSource(source, own)
-      }
+      for (const each of read) checkSource(each)
     },
     /** Counts the rows after the last leaf of each table. */
     finish: async (positions: Record<LogSource, number>, mode: AuditLogMode): Promise<number> => {
@@ -126,10 +154,14 @@ export async function createRowCheck(orm: Orm, found: RowCounts, report: Report)
   }
 }
 
-async function readRows(orm: Orm, source: LogSource, after: number, last: number): Promise<LoggedRow[]> {
+async function readRows(
+  orm: Orm,
+  source: LogSource,
+  { after, last, most }: { after: number; last: number; most: number },
+): Promise<LoggedRow[]> {
   const rows: LoggedRow[] = []
-  for (let from = after; from < last; ) {
-    const more = await readLoggedRows(orm, source, { after: from, last, most: rowsAtOnce })
+  for (let from = after; from < last && rows.length < most; ) {
+    const more = await readLoggedRows(orm, source, { after: from, last, most: most - rows.length })
     rows.push(...more)
     const end = more.at(-1)?.id
     if (end === undefined) break

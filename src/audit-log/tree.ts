@@ -52,13 +52,23 @@ export async function hashesOf(orm: Orm, parts: readonly ProofPart[]): Promise<U
   return hashes
 }
 
-/** The hashes of the tiles that become whole when a tree of `size` leaves gets these. */
-export async function nodesFor(orm: Orm, size: number, leaves: readonly Uint8Array[]): Promise<LogNode[]> {
+/**
+ * The hashes of the tiles that become whole when a tree of `size` leaves gets these. `last`: the leaves of the last tile that was not whole,
+ * if they are known; those of the new one are returned.
+ */
+export async function nodesFor(
+  orm: Orm,
+  size: number,
+  leaves: readonly Uint8Array[],
+  last?: readonly Uint8Array[],
+): Promise<{ nodes: LogNode[]; last: Uint8Array[] }> {
   const nodes: LogNode[] = []
+  const known = last ?? (await readHashes(orm, 0, size - (size % tileWidth), size))
+  const all = [...known, ...leaves]
   let [from, added] = [size, leaves]
   for (let level = 0; added.length > 0; level += 1) {
     const start = from - (from % tileWidth)
-    const hashes = [...(await readHashes(orm, level, start, from)), ...added]
+    const hashes = level === 0 ? all : [...(await readHashes(orm, level, start, from)), ...added]
     const made = Array.from({ length: Math.floor(hashes.length / tileWidth) }, (_, index) =>
       perfectHash(hashes.slice(index * tileWidth, (index + 1) * tileWidth)),
     )
@@ -66,5 +76,5 @@ export async function nodesFor(orm: Orm, size: number, leaves: readonly Uint8Arr
     nodes.push(...made.map((hash, index) => ({ level: level + 1, number: from + index, hash })))
     added = made
   }
-  return nodes
+  return { nodes, last: all.slice(all.length - (all.length % tileWidth)) }
 }

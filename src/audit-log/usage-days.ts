@@ -16,7 +16,7 @@ import {
 import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { createFrontier, type Frontier } from '../transparency/frontier.ts'
-import { hashLeaf } from '../transparency/merkle.ts'
+import { hashLeafText } from '../transparency/merkle.ts'
 import type { ErasureBody } from './erasure-record.ts'
 
 type KeyTotals = Record<(typeof summed)[number] | 'requests', number>
@@ -97,7 +97,7 @@ export async function readUsageDays(
         ? await readLoggedRows(orm, 'usage', range)
         : await readErasedRows(orm, 'usage', without, range)
     for (const row of rows) {
-      const leafHash = hashLeaf(Buffer.from(row.line))
+      const leafHash = hashLeafText(row.line)
       const { day, organization_id } = addRow(days, row, leafHash)
       onLeaf(day, organization_id, row, leafHash)
     }

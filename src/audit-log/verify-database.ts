@@ -4,14 +4,15 @@ import type { Orm } from '../../db/file/open.ts'
 import { nextSlice } from '../../db/read/pace.ts'
 import type { OnProgress } from '../../db/read/slices.ts'
 import { listCheckpoints } from '../../db/tables/audit-checkpoints.ts'
-import { readLogEntries, readLogHead, readLogNodes } from '../../db/tables/audit-log.ts'
+import { type LogEntry, readLogHead, readLogNodes } from '../../db/tables/audit-log.ts'
 import { parseCheckpoint } from '../transparency/checkpoint.ts'
 import { createFrontier } from '../transparency/frontier.ts'
 import { isSameHash, perfectHash } from '../transparency/merkle.ts'
 import { tileWidth } from '../transparency/tiles.ts'
 import { leafHash } from './entry.ts'
 import type { AuditLogMode } from './mode.ts'
-import { createRowCheck, type LogProblem, type RowCounts } from './row-check.ts'
+import { createRowCheck, createRowReader, type LogProblem, type RowCounts } from './row-check.ts'
+import { readEntries } from './tree.ts'
 import { checkUsageDays } from './usage-days.ts'
 
 export type DatabaseCheck = RowCounts & {
@@ -28,7 +29,8 @@ export type DatabaseCheck = RowCounts & {
 type Scope = { epoch: string; mode: AuditLogMode; against?: readonly { name: string; text: string }[] }
 
 const problemsMax = 20
-const entriesAtOnce = 512
+/** A whole tile is 2^8 leaves. */
+const tileHeight = 8
 
 export async function verifyDatabase(
   orm: Orm,
@@ -63,33 +65,34 @@ export async function verifyDatabase(
     }
   }
   compareRoots()
-  let tile: Uint8Array[] = []
-  for (let from = 0; from < size; ) {
-    await nextSlice()
-    const entries = await readLogEntries(orm, from, Math.min(from + entriesAtOnce, size))
-    if (entries.length === 0 || entries.some(({ leaf }, index) => leaf !== from + index)) {
-      report({
-        problem: 'a leaf is missing',
-        leaf: entries.find(({ leaf }, index) => leaf !== from + index)?.leaf ?? from,
-      })
+  const addTile = (tile: Uint8Array[], hash: Uint8Array | undefined) => {
+    const isWithin = (checkpoints[0]?.size ?? Number.POSITIVE_INFINITY) < frontier.size() + tileWidth
+    if (hash !== undefined && !isWithin) frontier.add(hash, tileHeight)
+    else
+      for (const leaf of tile) {
+        frontier.add(leaf)
+        compareRoots()
+      }
+    compareRoots()
+  }
+  for await (const { from, entries, read, nodes } of readChunks(orm, size)) {
+    const differs = entries.findIndex(({ leaf }, index) => leaf !== from + index)
+    const isShort = from + entries.length < Math.min(from + entriesAtOnce, size)
+    if (differs >= 0 || isShort) {
+      report({ problem: 'a leaf is missing', leaf: from + (differs >= 0 ? differs : entries.length) })
       break
     }
-    await rows.check(entries)
-    for (const entry of entries) {
-      const hash = leafHash(entry)
-      frontier.add(hash)
-      compareRoots()
-      tile.push(hash)
-      if (tile.length === tileWidth) {
-        const number = Math.floor(entry.leaf / tileWidth)
-        const [stored] = await readLogNodes(orm, 1, number, number + 1)
-        if (stored === undefined || !isSameHash(stored, perfectHash(tile)))
-          report({ problem: 'the stored hash of a tile is not that of its leaves', leaf: entry.leaf })
-        tile = []
-      }
+    await nextSlice()
+    rows.check(entries, read)
+    for (let start = 0; start < entries.length; start += tileWidth) {
+      const tile = entries.slice(start, start + tileWidth).map(leafHash)
+      const hash = tile.length === tileWidth ? perfectHash(tile) : undefined
+      const stored = nodes[start / tileWidth]
+      if (hash !== undefined && (stored === undefined || !isSameHash(stored, hash)))
+        report({ problem: 'the stored hash of a tile is not that of its leaves', leaf: from + start + tileWidth - 1 })
+      addTile(tile, hash)
     }
-    from += entries.length
-    onProgress(from, size)
+    onProgress(from + entries.length, size)
   }
   for await (const { result, day, ref, at } of checkUsageDays(orm)) {
     if (result === 'same') found.days += 1
@@ -98,6 +101,35 @@ export async function verifyDatabase(
   }
   found.uncovered = await rows.finish(positions, mode)
   return found
+}
+
+type Chunk = {
+  from: number
+  entries: LogEntry[]
+  read: Awaited<ReturnType<ReturnType<typeof createRowReader>>>
+  nodes: Buffer[]
+}
+
+/** Whole tiles, and a few milliseconds of work. */
+const entriesAtOnce = 4 * tileWidth
+
+/** Reads entries with their rows, and the stored hashes of their tiles. The next ones are read while the last ones are checked. */
+async function* readChunks(orm: Orm, size: number): AsyncGenerator<Chunk> {
+  const readRowsOf = createRowReader(orm)
+  const readFrom = async (from: number): Promise<Chunk> => {
+    const entries = await readEntries(orm, from, Math.min(from + entriesAtOnce, size))
+    const tiles = from / tileWidth
+    const nodes = await readLogNodes(orm, 1, tiles, tiles + Math.floor(entries.length / tileWidth))
+    return { from, entries, read: await readRowsOf(entries), nodes }
+  }
+  let next: Promise<Chunk> | undefined = size > 0 ? readFrom(0) : undefined
+  while (next !== undefined) {
+    const chunk: Chunk = await next
+    const end = chunk.from + chunk.entries.length
+    next = end < size && chunk.entries.length === entriesAtOnce ? readFrom(end) : undefined
+    next?.catch(() => {})
+    yield chunk
+  }
 }
 
 type KnownRoot = { name: string; size: number; root: Uint8Array }

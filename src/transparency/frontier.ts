@@ -2,7 +2,8 @@
 import { composeHash, hashNode } from './merkle.ts'
 
 export type Frontier = {
-  add: (leafHash: Uint8Array) => void
+  /** Adds a leaf, or a whole subtree of 2^level leaves where the size is a multiple of these. */
+  add: (hash: Uint8Array, level?: number) => void
   size: () => number
   root: () => Uint8Array
 }
@@ -12,10 +13,10 @@ export function createFrontier(): Frontier {
   const subtrees: Uint8Array[] = []
   let size = 0
   return {
-    add: (leafHash) => {
-      size += 1
-      let hash = leafHash
-      for (let width = size; width % 2 === 0; width /= 2) hash = hashNode(subtrees.pop() ?? hash, hash)
+    add: (added, level = 0) => {
+      size += 2 ** level
+      let hash = added
+      for (let width = size / 2 ** level; width % 2 === 0; width /= 2) hash = hashNode(subtrees.pop() ?? hash, hash)
       subtrees.push(hash)
     },
     size: () => size,

@@ -13,18 +13,27 @@ type Leaves = { from: number; until: number }
 /** The root of a tree without entries. */
 export const emptyRoot: Uint8Array = hash('sha256', '', 'buffer')
 
+/** What is hashed is put together in these: to allocate takes longer than to hash. */
+const [leaf, node] = [Buffer.alloc(8 * 1024), Buffer.alloc(1 + 2 * hashBytes, 1)]
+
 export function hashLeaf(entry: Uint8Array): Uint8Array {
-  const prefixed = new Uint8Array(1 + entry.length)
+  const length = 1 + entry.length
+  const prefixed = length > leaf.length ? Buffer.alloc(length) : leaf
   prefixed.set(entry, 1)
-  return hash('sha256', prefixed, 'buffer')
+  return hash('sha256', prefixed.subarray(0, length), 'buffer')
+}
+
+/** The same for an entry that is a text. */
+export function hashLeafText(text: string): Uint8Array {
+  // A character takes at most three bytes.
+  if (1 + 3 * text.length > leaf.length) return hashLeaf(Buffer.from(text))
+  return hash('sha256', leaf.subarray(0, 1 + leaf.write(text, 1)), 'buffer')
 }
 
 export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
-  const pair = new Uint8Array(1 + 2 * hashBytes)
-  pair[0] = 1
-  pair.set(left, 1)
-  pair.set(right, 1 + hashBytes)
-  return hash('sha256', pair, 'buffer')
+  node.set(left, 1)
+  node.set(right, 1 + hashBytes)
+  return hash('sha256', node, 'buffer')
 }
 
 /** The largest power of two below a number of leaves, at which a tree of that size splits. */

@@ -34,6 +34,7 @@ export const columns = {
   delayedPercent: { title: '% delayed', digits: 2 },
   microseconds: { title: 'µs', digits: 2 },
   milliseconds: { title: 'ms', digits: 2 },
+  bytes: { title: 'bytes', digits: 0 },
   longestMilliseconds: { title: 'longest ms', digits: 1 },
   startMilliseconds: { title: 'start ms', digits: 0 },
   startCpuMilliseconds: { title: 'CPU of start ms', digits: 0 },

@@ -1,5 +1,7 @@
-// `bun run bench`: what an exchange, an inference request, a preset, the queue, several nodes, budgets and a large installation cost, beside bare limits and other programs that
+// `bun run bench`: what an exchange, an inference request, a preset, the queue, the audit log, several nodes, budgets and a large installation cost, beside bare limits and other programs that
 // are measured in the same run. `bun run bench gateway` measures one of them, `--json` prints JSON. Linux only, by its CPU times.
+
+import { benchAudit } from './audit.ts'
 import { benchBudgetObjects } from './budgets.ts'
 import { benchCores } from './cores.ts'
 import { benchExchange } from './exchange.ts'
@@ -28,6 +30,7 @@ const benches: Record<string, Bench> = {
   nodes: benchNodes,
   budgets: benchBudgetObjects,
   growth: benchGrowth,
+  audit: benchAudit,
   start: benchStart,
   review: benchReview,
 }

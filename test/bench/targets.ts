@@ -72,6 +72,20 @@ const queued: Target[] = [
   ),
 ]
 
+const audit = (load: string, figure: FigureName, atMost?: number): Target => ({
+  ...{ bench: 'audit', load, concurrency: 0, figure, how: 'value', of: 'latchkey', to: '' },
+  ...(atMost === undefined ? {} : { atMost }),
+})
+const audited: Target[] = [
+  audit('an exchange beside off', 'microseconds', 3),
+  audit('an exchange beside off', 'longestMilliseconds', 50),
+  audit('an entry in the database', 'bytes', 90),
+  audit('an entry in the folder', 'bytes', 200),
+  audit('an entry verified in the database', 'microseconds', 6),
+  audit('a proof', 'milliseconds', 50),
+  audit('a folder verified', 'milliseconds', 60_000),
+]
+
 const file = 'latchkey on a file'
 /** What the first node on a server costs beyond a file, and what the database adds 5 ms away. */
 const onServer = (load: string, concurrency: number): Target[] => {
@@ -162,6 +176,7 @@ const targets: Target[] = [
   inOneThread('ES256', 32, 110),
   inOneThread('JSON', 64, 90),
   ...queued,
+  ...audited,
   grown('startMilliseconds', '100,000 policies and keys', 400),
   grown('rssMegabytes', '100,000 policies and keys', 250),
   grown('startMilliseconds', '1,000,000 policies and keys'),
