@@ -25,6 +25,7 @@ import { formatNote } from '../transparency/note.ts'
 import { type } from '../values/shape.ts'
 import { uuidShape } from '../values/shapes.ts'
 import type { Needs } from './operation/context.ts'
+import { isInstallationOrganization } from './operation/installation.ts'
 import { operation } from './operation/operation.ts'
 import { organizationInput, timeOf } from './operation/references.ts'
 import { hintAtArchive } from './reports/archived.ts'
@@ -66,6 +67,7 @@ export const logResponse = type({
   checkpoint_size: 'number.integer | null',
   checkpoint_at: timeOrNull,
   signed_by: 'string[]',
+  note: 'string | null',
   cosigned: type({ size: 'number.integer', at: time, by: 'string[]' }).or('null'),
   failure: 'string | null',
   keys: type({ verifier_key: 'string', created_at: time, retired_at: timeOrNull }).array(),
@@ -94,6 +96,7 @@ async function showLog({ orm, auditLog }: LogContext): Promise<typeof logRespons
     entries: size,
     checkpoint_size: newest?.size ?? null,
     checkpoint_at: timeOf(newest?.at ?? null),
+    note: newest?.note ?? null,
     signed_by: note?.signatures.map(({ name }) => name) ?? [],
     cosigned: await showCosigned(orm, epoch),
     failure: failure ?? folderFailure ?? null,
@@ -134,14 +137,14 @@ function showCheckpoint({ origin, size, at, note }: { origin: string; size: numb
  * @throws Fault `not_found` if the database has no matching row; `conflict` if it was erased
  */
 async function prove(
-  context: LogContext,
+  context: LogContext & Needs<'registry'>,
   { organization, ...input }: typeof proveInput.infer,
 ): Promise<typeof proofResponse.infer> {
   const { orm, auditLog } = context
   const row = await findRow(context, input, organization)
   const signed = await auditLog.checkpoint()
   const found = 'line' in row ? await proveArchived(orm, signed, row) : await proveRow(orm, signed, row.source, row.id)
-  if (found !== undefined && organization !== undefined) rejectForeign(found.line, organization)
+  if (found !== undefined && organization !== undefined) rejectForeign(context, found.line, organization)
   if (found === undefined)
     throw new Fault('not_found', 'The audit log does not cover this row', {
       hint: auditLog.settings.mode === 'changes' ? '; LATCHKEY_AUDIT_LOG leaves exchanges out' : '',
@@ -182,9 +185,11 @@ async function proveArchived(orm: Orm, signed: SignedSize, { leaf, salt, line }:
   return proveLine(orm, signed, entry, { salt, line })
 }
 
-/** A row of another organization is as absent as none. A line is an id, a time and the columns. */
-function rejectForeign(line: string, organization: string): void {
+/** A row of another organization is as absent as none. Changes of the installation are those of the organization that it was set up with. */
+function rejectForeign({ registry }: Needs<'registry'>, line: string, organization: string): void {
   const columns = JSON.parse(line.slice(line.indexOf('{'))) as { organization_id?: string | null }
+  const isCommon = columns.organization_id === null && 'actor' in columns
+  if (isCommon && isInstallationOrganization(registry, organization)) return
   if (columns.organization_id !== organization)
     throw new Fault('not_found', 'This exchange or change does not exist in the organization')
 }

@@ -10,6 +10,7 @@ import litRepeat from '../../node_modules/lit-html/directives/repeat.js' with { 
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
 
 import { squeezedCss, withoutComments } from './asset-text.ts'
+import auditLogJs from './assets/audit-log.js' with { type: 'text' }
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
@@ -17,6 +18,7 @@ import controlJs from './assets/control.js' with { type: 'text' }
 import csvJs from './assets/csv.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
+import downloadJs from './assets/download.js' with { type: 'text' }
 import draftsJs from './assets/drafts.js' with { type: 'text' }
 import editJs from './assets/edit.js' with { type: 'text' }
 import exchangesJs from './assets/exchanges.js' with { type: 'text' }
@@ -54,6 +56,7 @@ import policyFormJs from './assets/policy-form.js' with { type: 'text' }
 import presetJs from './assets/preset.js' with { type: 'text' }
 import presetFormJs from './assets/preset-form.js' with { type: 'text' }
 import presetsJs from './assets/presets.js' with { type: 'text' }
+import proofJs from './assets/proof.js' with { type: 'text' }
 import queueJs from './assets/queue.js' with { type: 'text' }
 import recipesJs from './assets/recipes.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
@@ -78,6 +81,9 @@ const ours = {
   'diff.js': diffJs,
   'drafts.js': draftsJs,
   'edit.js': editJs,
+  'audit-log.js': auditLogJs,
+  'download.js': downloadJs,
+  'proof.js': proofJs,
   'exchanges.js': exchangesJs,
   'findings.js': findingsJs,
   'form.js': formJs,

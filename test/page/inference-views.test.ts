@@ -2,6 +2,9 @@
 // that only reads or ends, two editors of one key, and barriers in both color schemes and on 320 pixels.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { checkRowProof } from '../../src/audit-log/row-proof.ts'
+import { openCheckpoint } from '../../src/transparency/checkpoint.ts'
+import { parseVerifierKey, type VerifierKey } from '../../src/transparency/note.ts'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
 import { answer } from '../support/inference.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
@@ -231,6 +234,25 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await gpu.stop()
   })
 
+  test('shows the audit log, and downloads what an auditor checks', async () => {
+    await latchkey.admin('audit.checkpoint')
+    const save = async (name: string) => {
+      const [file] = await Promise.all([page.waitForEvent('download'), button(name).first().click()])
+      return readFileSync(await file.path(), 'utf8')
+    }
+    await go('#/audit-log')
+    await page.getByText('exchanges, changes and daily usage').waitFor()
+    const key = parseVerifierKey((await save('Download verifier keys')).trim()) as VerifierKey
+    expect(openCheckpoint(await save('Download checkpoint'), key)).toMatchObject({ origin: key.name })
+    await go('#/changes')
+    await button('Download proof').first().waitFor()
+    expect(checkRowProof(await save('Download proof'), key)).toMatchObject({ problem: undefined, kind: 'change' })
+    const { data } = await latchkey.admin<{ data: { request_id: string }[] }>('audit.list', {})
+    await go(`#/exchanges/${data[0]?.request_id}`)
+    await heading('Exchange')
+    expect(checkRowProof(await save('Download proof'), key)).toMatchObject({ problem: undefined, kind: 'exchange' })
+  })
+
   test('has no buttons for a key that only reads, and ends when the key is disabled', async () => {
     const auditor = await newKey('auditor', { kind: 'management_read_only' })
     const other = await openAdminPage(latchkey, { key: auditor.key })
@@ -238,13 +260,16 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       [`#/keys/${latchkey.key.hash}`, 'target'],
       ['#/presets/support', 'support'],
       ['#/upstreams', 'Servers and prices'],
+      ['#/changes', 'Changes'],
       ['#/system', 'System'],
     ] as const) {
       await go(hash, other)
       await heading(title, other)
       await other.locator('.view > :not(.loading)').first().waitFor()
       const names = await other.locator('main').getByRole('button').allTextContents()
-      expect(names.filter((name) => /Disable|Delete|Archive|Designate|Check|Rotate|End/.test(name))).toEqual([])
+      expect(
+        names.filter((name) => /Disable|Delete|Archive|Designate|Check|Rotate|End|Download proof/.test(name)),
+      ).toEqual([])
     }
     await latchkey.admin('keys.disable', { key: 'auditor' })
     await wake(other)
@@ -257,7 +282,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const made = await latchkey.admin<Key>('keys.show', { key: 'made here' })
     const views = [
       ...['#/overview', '#/keys', `#/keys/${latchkey.key.hash}`, `#/keys/${made.hash}/edit`, '#/presets'],
-      ...['#/presets/support', '#/presets/support/edit', '#/usage?by=subject', '#/upstreams', '#/changes', '#/system'],
+      ...['#/presets/support', '#/presets/support/edit', '#/usage?by=subject', '#/upstreams', '#/changes'],
+      ...['#/audit-log', '#/system'],
     ]
     for (const hash of views) {
       await go(hash)

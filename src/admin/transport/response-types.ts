@@ -2,6 +2,7 @@
 // response.
 import type { keyResponse } from '../../keys/openapi.ts'
 import type { presetResponse, versionResponse } from '../../presets/responses.ts'
+import type { logResponse } from '../audit-log.ts'
 import type { findingsResponse } from '../doctor/findings.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import type {
@@ -22,6 +23,7 @@ import type { priceListResponse } from '../upstreams/prices.ts'
 import type { queueResponse } from '../upstreams/queue-state.ts'
 import type { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
 
+export type AuditLog = typeof logResponse.infer
 export type Backtest = typeof backtestResponse.infer
 export type Change = typeof changeResponse.infer
 export type Exchange = typeof exchangeResponse.infer

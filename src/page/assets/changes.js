@@ -5,6 +5,7 @@ import { get } from './client.js'
 import { fieldDiff } from './diff.js'
 import { html, nothing } from './lit-html.js'
 import { ago, badge, empty, select, stored } from './parts.js'
+import { proofButton } from './proof.js'
 import { href } from './router.js'
 import { createListing } from './table.js'
 
@@ -85,6 +86,9 @@ export const view = (page) => {
           cell: (change) => html`${stored(nameOf(change), 100)}<div class="muted small mono">${change.operation}</div>`,
         },
         { title: 'Before and after', cell: fields },
+        ...(page.may('audit.prove')
+          ? [{ title: 'Proof', cell: ({ id }) => proofButton(page, { change_id: id }) }]
+          : []),
       ],
     })}`
 }

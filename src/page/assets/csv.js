@@ -1,5 +1,6 @@
 // Usage as a CSV file (RFC 4180), all groups of it up to a bound.
 import { get } from './client.js'
+import { download } from './download.js'
 
 const [rowsMax, rowsPerPage] = [10_000, 1_000]
 const sums = ['requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost']
@@ -18,12 +19,7 @@ export async function downloadCsv(path, filter, names) {
   const text = [fields, ...rows.map((row) => fields.map((name) => row[name]))]
     .map((line) => `${line.map(cell).join(',')}\r\n`)
     .join('')
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
-  Object.assign(document.createElement('a'), {
-    href: url,
-    download: `usage-by-${filter.by}-${filter.since}-to-${filter.until}.csv`,
-  }).click()
-  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+  download(`usage-by-${filter.by}-${filter.since}-to-${filter.until}.csv`, text, 'text/csv')
 }
 
 /** A spreadsheet must not take a stored text for a formula, not even one that ends cells at semicolons. @param {unknown} value */

@@ -7,6 +7,7 @@ import { html, nothing } from './lit-html.js'
 import { readHelp, whatToDo } from './manual.js'
 import { ago, at, badge, brief, callout, copyable, empty, facts, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
+import { proofButton } from './proof.js'
 import { go, href } from './router.js'
 import { createListing } from './table.js'
 
@@ -140,6 +141,7 @@ function one(page, id) {
           ],
           ['Client address', mono(found.client_address)],
         ])}
+        ${proofButton(page, { request_id: found.request_id })}
         ${reason === null ? nothing : html`<a class="button" href=${href(['try'], { policy })}>Try a token</a>`}
       </section>`
   }

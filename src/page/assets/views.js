@@ -34,6 +34,7 @@ export const groups = [
     title: 'Administration',
     entries: [
       { name: 'changes', title: 'Changes', load: () => import('./changes.js') },
+      { name: 'audit-log', title: 'Audit log', load: () => import('./audit-log.js') },
       { name: 'system', title: 'System', load: () => import('./system.js') },
     ],
   },
