@@ -245,7 +245,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const key = parseVerifierKey((await save('Download verifier keys')).trim()) as VerifierKey
     expect(openCheckpoint(await save('Download checkpoint'), key)).toMatchObject({ origin: key.name })
     await go('#/changes')
-    await button('Download proof').first().waitFor()
+    await page.locator('main summary').first().click()
     expect(checkRowProof(await save('Download proof'), key)).toMatchObject({ problem: undefined, kind: 'change' })
     const { data } = await latchkey.admin<{ data: { request_id: string }[] }>('audit.list', {})
     await go(`#/exchanges/${data[0]?.request_id}`)

@@ -57,8 +57,8 @@ function show({
           copyable(key, 'verifier key'),
         ]),
       ])}
-      ${note === null ? nothing : html`<button type="button" @click=${saveCheckpoint}>Download checkpoint</button>`}
-      ${keys.length === 0 ? nothing : html`<button type="button" @click=${saveKeys}>Download verifier keys</button>`}
+      <div class="actions">${note === null ? nothing : html`<button type="button" @click=${saveCheckpoint}>Download checkpoint</button>`}
+      ${keys.length === 0 ? nothing : html`<button type="button" @click=${saveKeys}>Download verifier keys</button>`}</div>
     </section>
     <p class="muted">Keep checkpoints on another machine, or let a witness sign them: <a href="#/manual/audit">how to use the audit log</a>. Proofs of single exchanges and changes are on their own views.</p>`
 }

@@ -1,6 +1,6 @@
 // Changes: who changed what and when, with the row before and after.
 /** @import { Change } from '../../admin/transport/response-types.ts' */
-/** @import { View } from '../types.ts' */
+/** @import { Page, View } from '../types.ts' */
 import { get } from './client.js'
 import { fieldDiff } from './diff.js'
 import { html, nothing } from './lit-html.js'
@@ -37,8 +37,8 @@ function who({ actor, actor_key_name: key }) {
   return actor === 'local' ? html`<span class="muted">local command</span>` : stored(key, 80)
 }
 
-/** @param {Change} change */
-function fields({ before, after }) {
+/** @param {Page} page @param {Change} change */
+function fields(page, { id, before, after }) {
   const of = (/** @type {object | null} */ row) =>
     row && Object.fromEntries(Object.entries(row).filter(([name]) => !ignored.includes(name)))
   const [old, now] = [of(before), of(after)]
@@ -51,7 +51,7 @@ function fields({ before, after }) {
       : names.length === 0
         ? 'Nothing differs'
         : names.slice(0, 4).join(', ') + (names.length > 4 ? ` and ${names.length - 4} more` : '')
-  return html`<details class="wide"><summary>${summary}</summary>${fieldDiff(old, now)}</details>`
+  return html`<details class="wide"><summary>${summary}</summary>${fieldDiff(old, now)}${proofButton(page, { change_id: id })}</details>`
 }
 
 /** @type {View} */
@@ -85,10 +85,7 @@ export const view = (page) => {
           title: 'What',
           cell: (change) => html`${stored(nameOf(change), 100)}<div class="muted small mono">${change.operation}</div>`,
         },
-        { title: 'Before and after', cell: fields },
-        ...(page.may('audit.prove')
-          ? [{ title: 'Proof', cell: ({ id }) => proofButton(page, { change_id: id }) }]
-          : []),
+        { title: 'Before and after', cell: (change) => fields(page, change) },
       ],
     })}`
 }
