@@ -121,7 +121,8 @@ function draw({ tables, rows }: CopiedDatabase, to: string): string {
     ],
     'No rows',
   )
-  return `${listed}\n\nCopied ${rows} rows to ${printable(to)}; both databases are equal.`
+  return `${listed}\n\nCopied ${rows} rows to ${printable(to)}; both databases are equal.
+Its audit log begins under a new name: give auditors the new verifier key, which \`latchkey audit key\` shows.`
 }
 
 if (import.meta.main) await runAlone(databaseCommand())

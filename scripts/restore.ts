@@ -149,6 +149,7 @@ function draw(
     '',
     `Restored ${printable(database)}.`,
     ...(previous === null ? [] : [`The previous database is ${printable(previous)}.`]),
+    'Its audit log begins under a new name: give auditors the new verifier key, which `latchkey audit key` shows.',
     `Next: latchkey ${isLost ? 'master-key replace --lost' : 'serve'}${flags}`,
   ].join('\n')
 }
