@@ -197,6 +197,22 @@ test('a day is not closed with rows that were read before an erasure', async () 
   expect(await verify()).toMatchObject({ problems: [], days: 2 })
 })
 
+test('a day that another node closes before the commit has the root without the rows', async () => {
+  now += day
+  let usageCommits = 0
+  const write: Writer['write'] = async (statements) => {
+    const isUsage = statements.some((each) => 'toSQL' in each && each.toSQL().sql.startsWith('update usage'))
+    usageCommits += Number(isUsage)
+    // The first is of the day that is closed already, the second of the open one.
+    if (isUsage && usageCommits === 2) await createDayClosing({ database: own.database, writer, now: () => now })()
+    return writer.write(statements)
+  }
+  await eraseSubject(contextWith(write), subject, reason)
+  expect(usageCommits).toBe(3)
+  await log.checkpoint()
+  expect(await verify()).toMatchObject({ problems: [], days: 2 })
+})
+
 describe('what was erased', () => {
   const tamper = async (sql: string) => {
     const triggers = await all("select name from sqlite_master where type = 'trigger'")

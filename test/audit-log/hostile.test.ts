@@ -158,6 +158,12 @@ describe('the database', () => {
     expect((await verify()).problems).toContainEqual(expect.objectContaining(problem))
   })
 
+  test('shows a leaf that is missing at the end of what is read at once', async () => {
+    await grow(rows, 800)
+    await tamper('delete from log_entries where leaf = 1023')
+    expect((await verify()).problems).toContainEqual({ problem: 'a leaf is missing', leaf: 1023 })
+  })
+
   test('without its newest rows, leaves and checkpoints is found by a checkpoint that was kept elsewhere, and by nothing else', async () => {
     const office = { name: 'office', text: signed.note }
     await tamper(
