@@ -1,10 +1,10 @@
 // The transparent audit log: how large it is, what is signed and who has signed it too, with what an auditor takes away.
 /** @import { AuditLog } from '../../admin/transport/response-types.ts' */
-/** @import { View } from '../types.ts' */
+/** @import { Content, View } from '../types.ts' */
 import { get } from './client.js'
 import { download } from './download.js'
 import { html, nothing } from './lit-html.js'
-import { ago, callout, copyable, count, empty, facts, loading, mono, stored } from './parts.js'
+import { ago, at, callout, copyable, count, empty, facts, loading, mono, stored } from './parts.js'
 
 /** @type {View} */
 export const view = (page) => {
@@ -52,10 +52,13 @@ function show({
         ['Covers', mode === 'full' ? 'exchanges, changes and daily usage' : 'changes, without exchanges'],
         ['Log', origin === null ? 'none yet' : mono(origin, 200)],
         ['Folder', folder === null ? html`<span class="muted">none</span>` : mono(folder, 300)],
-        ...keys.map(({ verifier_key: key, retired_at: retiredAt }) => [
-          retiredAt === null ? 'Verifier key' : html`Verifier key until ${ago(retiredAt)}`,
-          copyable(key, 'verifier key'),
-        ]),
+        ...keys.map(
+          ({ verifier_key: key, retired_at: retiredAt }) =>
+            /** @type {[string, Content]} */ ([
+              retiredAt === null ? 'Verifier key' : 'Former verifier key',
+              html`${copyable(key, 'verifier key')}${retiredAt === null ? nothing : html` until ${at(retiredAt)}`}`,
+            ]),
+        ),
       ])}
       <div class="actions">${note === null ? nothing : html`<button type="button" @click=${saveCheckpoint}>Download checkpoint</button>`}
       ${keys.length === 0 ? nothing : html`<button type="button" @click=${saveKeys}>Download verifier keys</button>`}</div>
