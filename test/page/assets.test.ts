@@ -68,7 +68,9 @@ describe('the assets', () => {
       [...text.matchAll(/(?:https?:|wss?:)?\/\/[\w-]+\.[\w.-]+[^\s"'`)]*/g)].map(([url]) => url)
     for (const [name, text] of assets) {
       const withoutComments = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '')
-      const found = urlsIn(withoutComments).filter((url) => !url.startsWith('http://www.w3.org/'))
+      // The address of a login is on the machine of the person who signs in.
+      const known = ['http://www.w3.org/', 'http://127.0.0.1/callback']
+      const found = urlsIn(withoutComments).filter((url) => known.every((start) => !url.startsWith(start)))
       expect({ name, found }).toEqual({ name, found: [] })
     }
     expect(urlsIn('a "https://cdn.example.com/x.js" b //fonts.example.org/y')).toHaveLength(2)
