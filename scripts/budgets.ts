@@ -2,11 +2,12 @@
 import type { Command } from 'commander'
 import { budgetFields } from '../src/admin/kinds/budget.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { amountText } from '../src/values/amount-text.ts'
 import { type Amounts, amountsFrom, amountsText, windowsText } from './shared/budget-windows.ts'
 import { command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { futureText, wholeNumber } from './shared/option-values.ts'
+import { futureText, momentText, wholeNumber } from './shared/option-values.ts'
 import { dollars, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 
@@ -21,6 +22,7 @@ export function budgetsCommand(): Command {
     commandOnOne('budget', 'show', 'Show a budget and what was spent of it', 'budgets.show', show),
     updateCommand(),
     topUpCommand(),
+    simulateCommand(),
     switchCommand('disable', 'Keep a budget, but refuse nothing for it', false),
     switchCommand('enable', 'Put a disabled budget in force again', true),
     commandOnOne('budget', 'delete', 'Delete a budget', 'budgets.delete', ({ id }) => `Deleted ${id}`),
@@ -86,6 +88,46 @@ function topUpCommand(): Command {
   )
 }
 
+function simulateCommand(): Command {
+  const made = command('simulate [budget]', 'Show what a budget would have refused of past usage; changes nothing', [
+    'budgets simulate --each attribution --windows month=20usd',
+    'budgets simulate repositories --windows month=30usd',
+  ])
+  const options = fieldOptions(made, budgetFields, 'change').option(
+    '--since <time>',
+    'usage since this time: a time, or 30d for 30 days ago (default: 30d)',
+    momentText,
+  )
+  return operationCommand(
+    inOrganization(options),
+    'budgets.simulate',
+    ({ words, options: { since, organization, ...fields } }) => ({
+      ...fieldInput(budgetFields, fields),
+      ...(words[0] === undefined ? {} : { budget: words[0] }),
+      ...{ since, organization },
+    }),
+    drawSimulation,
+  )
+}
+
+function drawSimulation(shown: OperationResponse<'budgets.simulate'>): string {
+  const { since, requests, refused, first_refused_at: first, values_refused: refusedValues, value_count: all } = shown
+  const whose = all > 1 ? `, of ${refusedValues} of ${all} values` : ''
+  const when = first === null ? '' : `, first at ${moment(first)} UTC`
+  const about = shown.estimated ? 'about ' : ''
+  const sentence = `Since ${moment(since)} UTC, ${about}${refused} of ${amountText(requests, 'requests')} would have been refused${whose}${when}.`
+  if (shown.data.length === 0) return 'No usage that this budget counts.'
+  return [sentence, '', table(shown.data, simulatedColumns, '')].join('\n')
+}
+
+const simulatedColumns: Column<OperationResponse<'budgets.simulate'>['data'][number]>[] = [
+  ['VALUE', ({ value, name }) => name ?? (value || '(none)')],
+  ['REQUESTS', ({ requests }) => requests],
+  ['REFUSED', ({ refused }) => refused],
+  ['FIRST (UTC)', ({ first_refused_at }) => moment(first_refused_at)],
+  ['MOST USED', ({ share }) => `${Math.round(share * 100)} %`],
+]
+
 function listCommand(): Command {
   const made = command('list', 'List the budgets with what was spent; of a budget with --each, what runs out next', [
     'budgets list',
@@ -112,7 +154,7 @@ const columns: Column<OperationResponse<'budgets.list'>['data'][number]>[] = [
   [
     'RUNS OUT NEXT',
     ({ values: [first] = [] }) =>
-      first === undefined ? null : `${first.value || '(none)'}: ${spentText(first.spent)}`,
+      first === undefined ? null : `${first.name ?? (first.value || '(none)')}: ${spentText(first.spent)}`,
   ],
   ['VALUES', (row) => row.value_count],
   ['MANAGED BY', (row) => row.managed_by],
@@ -142,17 +184,16 @@ function show(row: Budget): string {
 }
 
 const valueColumns: Column<Value>[] = [
-  ['VALUE', ({ value }) => value || '(none)'],
+  ['VALUE', ({ value, name }) => name ?? (value || '(none)')],
   ['SPENT', ({ spent }) => spentText(spent)],
   ['RESETS (UTC)', ({ spent }) => moment(spent.find(({ resets_at }) => resets_at !== null)?.resets_at ?? null)],
 ]
 
 function spentText(spent: readonly SpentAmount[]): string {
-  const amount = (unit: SpentAmount['unit'], value: number) => (unit === 'usd' ? dollars(value) : String(value))
+  const shown = (unit: SpentAmount['unit'], value: number) => (unit === 'usd' ? dollars(value) : String(value))
   return spent
     .map(
-      ({ per, unit, limit, spent: used }) =>
-        `${amount(unit, used)} of ${amount(unit, limit)} ${unit === 'usd' ? 'USD' : unit} (${per})`,
+      ({ per, unit, limit, spent: used }) => `${shown(unit, used)} of ${amountText(shown(unit, limit), unit)} (${per})`,
     )
     .join('; ')
 }

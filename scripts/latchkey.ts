@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   upstreams: async () => (await import('./upstreams.ts')).upstreamsCommand,
   presets: async () => (await import('./presets.ts')).presetsCommand,
   budgets: async () => (await import('./budgets.ts')).budgetsCommand,
+  webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
   prices: async () => (await import('./prices.ts')).pricesCommand,
   usage: async () => (await import('./usage.ts')).usageCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,

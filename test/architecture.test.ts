@@ -52,7 +52,7 @@ const plan = [
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   'federation/recording',
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference/queue', 'inference', 'monitoring', 'archive'],
+  ...['inference/upstream', 'inference/models', 'inference/queue', 'inference', 'monitoring', 'archive', 'alerts'],
   ...[
     'audit-log',
     'settings',
@@ -68,6 +68,7 @@ const plan = [
       'admin/keys',
       'admin/upstreams',
       'admin/budgets',
+      'admin/webhooks',
     ],
     'admin/sessions',
     'admin/presets',

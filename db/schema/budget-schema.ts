@@ -42,6 +42,8 @@ export const budgets = sqliteTable('budgets', {
   managedBy: text('managed_by'),
   hold: text('hold', { enum: holdRules }).notNull(),
   concurrentRequests: integer('concurrent_requests'),
+  /** Percents of what a window allows. */
+  alerts: text('alerts', { mode: 'json' }).$type<number[]>().notNull(),
 })
 
 /** Hours since 1970. Empty texts stand for nulls. */

@@ -42,6 +42,7 @@ import erasure from './migrations/0038_erasure.sql' with { type: 'text' }
 import probes from './migrations/0039_probes.sql' with { type: 'text' }
 import budgetSlices from './migrations/0040_budget_slices.sql' with { type: 'text' }
 import priceVersions from './migrations/0041_price_versions.sql' with { type: 'text' }
+import alerts from './migrations/0042_alerts.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -87,6 +88,7 @@ export const migrations: Migration[] = [
   { version: 39, name: 'probes', statements: statementsOf(probes) },
   { version: 40, name: 'budget_slices', statements: statementsOf(budgetSlices) },
   { version: 41, name: 'price_versions', statements: statementsOf(priceVersions) },
+  { version: 42, name: 'alerts', statements: statementsOf(alerts) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -46,6 +46,7 @@ export const changeKinds = [
   'document',
   'bundle_signer',
   'budget',
+  'webhook',
   'session',
 ] as const
 

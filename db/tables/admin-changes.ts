@@ -3,6 +3,7 @@ import { and, desc, eq, getTableColumns, getTableName, gte, inArray, isNull, lt,
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
+import { webhooks } from '../schema/alert-schema.ts'
 import { budgets } from '../schema/budget-schema.ts'
 import { bundleSigners } from '../schema/bundle-schema.ts'
 import { type AdminChange, adminChanges, archives, sessions } from '../schema/record-schema.ts'
@@ -60,13 +61,14 @@ const tables: Record<ChangeKind, SQLiteTable> = {
   document: configDocuments,
   bundle_signer: bundleSigners,
   budget: budgets,
+  webhook: webhooks,
   session: sessions,
 }
 /** Kinds that belong to the installation instead of one organization. */
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']
 /** What `targetId` is, where it is not the id. */
 const keyColumns: Partial<Record<ChangeKind, string>> = { price: 'model', archive: 'file' }
-/** Records omit ciphertext and hashes of credentials; for an upstream they show only whether it has a credential. */
+/** Records omit ciphertext and hashes of credentials; for an upstream and a webhook they show only whether it has one. */
 const omitted = ['private_key_encrypted', 'token_sha256']
 const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
 

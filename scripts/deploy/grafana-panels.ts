@@ -172,6 +172,14 @@ export const sections: Record<string, Panel[]> = {
       { expr: own('latchkey_issuer_fetch_failures_in_a_row'), legend: '{{issuer}}: failed fetches in a row' },
       { expr: own('latchkey_issuer_keys_usable'), legend: '{{issuer}}: 1 if keys are usable' },
     ]),
+    panel('Alerts', 8, 'short', `sum by (type) (${increase(each('latchkey_alerts_total'))})`, '{{type}}'),
+    panel(
+      'Attempts to deliver alerts',
+      8,
+      'short',
+      `sum by (outcome) (${increase(each('latchkey_webhook_deliveries_total'))})`,
+      '{{outcome}}',
+    ),
     panel('Scheduled time between backups', 8, 's', each('latchkey_backup_interval_seconds')),
     panel(
       'Time until the signing key is rotated',

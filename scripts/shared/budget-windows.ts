@@ -1,11 +1,12 @@
 // The windows of a budget on the command line, such as `month=20usd` or `day=5usd,1000requests`, and as text.
 import { InvalidArgumentError } from 'commander'
 import { Fault } from '../../src/fault.ts'
+import { amountText } from '../../src/values/amount-text.ts'
 import { dollars } from './render.ts'
 
 type Window = { per: string; usd?: number; tokens?: number; requests?: number }
 
-const amountText = /^(\d+(?:\.\d+)?)(usd|tokens|requests)$/
+const amountPattern = /^(\d+(?:\.\d+)?)(usd|tokens|requests)$/
 
 /** @throws Fault `usage` */
 export function windowsFrom(texts: readonly string[]): Window[] {
@@ -31,7 +32,7 @@ export function amountsFrom(text: string): Amounts {
 }
 
 function readAmounts(text: string): Amounts | undefined {
-  const read = text.split(',').map((amount) => amountText.exec(amount.trim().toLowerCase()))
+  const read = text.split(',').map((amount) => amountPattern.exec(amount.trim().toLowerCase()))
   if (read.some((found) => found === null)) return undefined
   return Object.fromEntries(read.map((found) => [found?.[2], Number(found?.[1])]))
 }
@@ -44,8 +45,8 @@ export function windowsText(windows: readonly Window[]): string {
 export function amountsText({ usd, tokens, requests }: Amounts): string {
   const parts = [
     usd === undefined ? [] : [`${dollars(usd)} USD`],
-    tokens === undefined ? [] : [`${tokens} tokens`],
-    requests === undefined ? [] : [`${requests} requests`],
+    tokens === undefined ? [] : [amountText(tokens, 'tokens')],
+    requests === undefined ? [] : [amountText(requests, 'requests')],
   ]
   return parts.flat().join(', ')
 }

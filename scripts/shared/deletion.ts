@@ -32,6 +32,10 @@ const previews: Partial<Record<OperationName, Preview>> = {
     const { id, name } = await callOperation(config, dependencies, 'budgets.show', { budget, ...within })
     return { kind: 'budget', id, name, stops: [] }
   },
+  'webhooks.delete': async (config, webhook, within) => {
+    const { id, name } = await callOperation(config, dependencies, 'webhooks.show', { webhook, ...within })
+    return { kind: 'webhook', id, name, stops: [] }
+  },
   'upstreams.remove': async (config, upstream) => {
     const { id, name } = await callOperation(config, dependencies, 'upstreams.show', { upstream })
     return { kind: 'upstream', id, name, stops: [] }

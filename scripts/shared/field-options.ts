@@ -53,8 +53,19 @@ function sentBy(flag: Flag, options: Options): unknown {
   if (flag.form === 'pairs' && Array.isArray(given))
     return Object.fromEntries(given.map((text) => pairOf(String(text), flag)))
   if (flag.form === 'windows' && Array.isArray(given)) return windowsFrom(given.map(String))
+  if (flag.form === 'numbers') return given === null ? [] : numbersFrom(given, flag)
   const read = flag.form && contents[flag.form]
   return read !== undefined && typeof given === 'string' ? read(given) : given
+}
+
+function numbersFrom(given: unknown, { option }: Flag): unknown {
+  if (!Array.isArray(given)) return given
+  const wrong = given.find((text) => !/^\d{1,9}$/.test(String(text)))
+  if (wrong === undefined) return given.map(Number)
+  throw new Fault(
+    'usage',
+    `${JSON.stringify(wrong)} is not a valid value for ${option.split(' ')[0]}: use whole numbers`,
+  )
 }
 
 function pairOf(text: string, { option }: Flag): [name: string, value: string] {

@@ -62,7 +62,7 @@ const editing: readonly string[] = [
   ...['issuers.update', 'issuers.delete', 'keys.update', 'keys.disable', 'keys.enable', 'keys.delete'],
   ...['policies.update', 'policies.pause', 'policies.resume', 'policies.delete', 'presets.update', 'presets.archive'],
   ...['presets.save', 'presets.restore', 'upstreams.update', 'upstreams.remove', 'prices.set', 'prices.remove'],
-  ...['budgets.update', 'budgets.top_up', 'budgets.delete'],
+  ...['budgets.update', 'budgets.top_up', 'budgets.delete', 'webhooks.update', 'webhooks.delete'],
 ]
 export const forceOption = ['--force', 'change it even if a configuration document locks it'] as const
 

@@ -6,12 +6,9 @@ import type { TouchedRow } from '../../db/tables/admin-changes.ts'
 import { listAuditKeys, retireAuditKeys, updateAuditPrivateKey } from '../../db/tables/audit-checkpoints.ts'
 import { listNodes } from '../../db/tables/nodes.ts'
 import { dropPrivateKey, insertSigningKey, listSigningKeys, updatePrivateKey } from '../../db/tables/signing-keys.ts'
-import { updateUpstream } from '../../db/tables/upstreams.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import { Fault } from '../fault.ts'
-import { openCredential, sealCredential } from '../inference/upstream/credentials.ts'
-import type { Upstream } from '../inference/upstream/targets.ts'
-import { shellWord } from '../runtime/file-access.ts'
+import { sealCredential } from '../inference/upstream/credentials.ts'
 import { findMasterKey, hasPrivateKey, keyThatOpens } from '../tokens/keyring.ts'
 import type { MasterKeySource } from '../tokens/master-key.ts'
 import { decrypt, encrypt, importMasterKey } from '../tokens/master-key.ts'
@@ -25,6 +22,7 @@ import {
 } from '../tokens/master-key-file.ts'
 import { createSigningKey } from '../tokens/signing-keys.ts'
 import { type } from '../values/shape.ts'
+import { type Holder, openOrRefuse, withCredential } from './credential-holders.ts'
 import { type ChangeContext, commit } from './operation/commit.ts'
 import type { Needs } from './operation/context.ts'
 import { operation } from './operation/operation.ts'
@@ -58,7 +56,7 @@ async function replaceMasterKey(context: ReplacementContext & Needs<'signingKeys
 
 /**
  * Without `lost`, everything encrypted is encrypted again under the new key. With it, everything that only the old key decrypts is removed:
- * signing keys end now, which invalidates every access token, and upstreams lose their credentials. An interrupted replacement is finished.
+ * signing keys end now, which invalidates every access token, upstreams lose their credentials, and webhooks their secrets. An interrupted replacement is finished.
  * @throws Fault `conflict` in a server, or for `lost` when the key opens the database; `configuration` when no key does; `invalid` without a new key
  */
 export async function planReplacement(
@@ -119,11 +117,10 @@ async function replaceKnown(
     const plain = await decrypt(oldKey, id, privateKeyEncrypted)
     statements.push(updatePrivateKey(orm, id, await encrypt(newKey, id, plain)))
   }
-  const upstreams = withCredential(context)
-  for (const upstream of upstreams) {
-    const text = await openOrRefuse(oldKey, upstream)
-    const credentialEncrypted = await sealCredential(newKey, upstream.id, text)
-    statements.push(updateUpstream(orm, upstream.id, { credentialEncrypted }))
+  const holders = withCredential(context)
+  for (const holder of holders) {
+    const text = await openOrRefuse(oldKey, holder)
+    statements.push(holder.update({ credentialEncrypted: await sealCredential(newKey, holder.id, text) }))
   }
   for (const { id, privateKeyEncrypted } of (await listAuditKeys(orm)).filter(hasPrivateKey)) {
     const plain = await decrypt(oldKey, id, privateKeyEncrypted)
@@ -131,9 +128,9 @@ async function replaceKnown(
   }
   const touched = touchedBy(
     held.map(({ id }) => id),
-    upstreams,
+    holders,
   )
-  const summary = { signing_keys_reencrypted: held.length, credentials_reencrypted: namesOf(upstreams) }
+  const summary = { signing_keys_reencrypted: held.length, credentials_reencrypted: namesOf(holders) }
   return replacement(context, { hex, statements, touched }, summary)
 }
 
@@ -148,21 +145,21 @@ async function replaceLost(
   const at = now()
   const row = await createSigningKey(await importMasterKey(hex), at)
   const ended = rows.filter(hasPrivateKey)
-  const upstreams = withCredential(context)
+  const holders = withCredential(context)
   const statements = [
     insertSigningKey(orm, row),
     // Times in the past stay.
     ...ended.map(({ id, retiredAt }) => dropPrivateKey(orm, id, Math.min(retiredAt ?? at, at))),
-    ...upstreams.map(({ id }) => updateUpstream(orm, id, { credentialEncrypted: null, updatedAt: at })),
+    ...holders.map(({ update }) => update({ credentialEncrypted: null, updatedAt: at })),
     // The audit log gets a new key with its next checkpoint.
     ...(await listAuditKeys(orm)).map(({ id }) => updateAuditPrivateKey(orm, id, '')),
     retireAuditKeys(orm, at),
   ]
-  const touched = touchedBy([row.id, ...ended.map(({ id }) => id)], upstreams)
+  const touched = touchedBy([row.id, ...ended.map(({ id }) => id)], holders)
   const summary = {
     lost: true,
     signing_keys_ended: ended.length,
-    credentials_dropped: namesOf(upstreams),
+    credentials_dropped: namesOf(holders),
     signing_key: row.id,
   }
   return replacement(context, { hex, statements, touched }, summary)
@@ -210,32 +207,13 @@ function responseOf({ config }: Needs<'config'>, summary: object) {
   }
 }
 
-function withCredential({ registry }: Needs<'registry'>): Upstream[] {
-  return [...registry.upstreams.values()].filter(({ credentialEncrypted }) => credentialEncrypted !== null)
-}
-
-async function openOrRefuse(key: CryptoKey, { id, name, credentialEncrypted }: Upstream): Promise<string> {
-  try {
-    return await openCredential(key, id, credentialEncrypted ?? '')
-  } catch (cause) {
-    throw new Fault(
-      'configuration',
-      `The credential of the upstream ${JSON.stringify(name)} cannot be decrypted with the master key; set it again or remove it first`,
-      {
-        cause,
-        hint: `: latchkey upstreams update ${shellWord(name)} --credential-file FILE, or --no-credential-file`,
-      },
-    )
-  }
-}
-
-function touchedBy(signingKeyIds: string[], upstreams: Upstream[]): TouchedRow[] {
+function touchedBy(signingKeyIds: string[], holders: Holder[]): TouchedRow[] {
   return [
     ...signingKeyIds.map((id) => ({ kind: 'signing_key' as const, id })),
-    ...upstreams.map(({ id }) => ({ kind: 'upstream' as const, id })),
+    ...holders.map(({ kind, id }) => ({ kind, id })),
   ]
 }
 
-function namesOf(upstreams: Upstream[]): string[] {
-  return upstreams.map(({ name }) => name)
+function namesOf(holders: Holder[]): string[] {
+  return holders.map(({ name }) => name)
 }

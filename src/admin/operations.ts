@@ -9,6 +9,8 @@ import { auditLogOperations } from './audit-log.ts'
 import { auditTrailOperations } from './audit-trail.ts'
 import { backupOperations } from './backup.ts'
 import { budgetOperations } from './budgets/budgets.ts'
+import { simulationOperations } from './budgets/simulate.ts'
+import { workspaceBudgetOperations } from './budgets/workspace-budgets.ts'
 import { configOperations } from './config/config.ts'
 import { doctorOperations } from './doctor/doctor.ts'
 import { bundleSignerOperations } from './issuers/bundle-signers.ts'
@@ -32,6 +34,7 @@ import { signingKeyOperations } from './signing-keys.ts'
 import { systemOperations } from './system.ts'
 import { priceOperations } from './upstreams/prices.ts'
 import { upstreamOperations } from './upstreams/upstreams.ts'
+import { webhookOperations } from './webhooks/webhooks.ts'
 
 export const operations = {
   ...organizationOperations,
@@ -42,6 +45,9 @@ export const operations = {
   ...importOperations,
   ...policyOperations,
   ...budgetOperations,
+  ...simulationOperations,
+  ...workspaceBudgetOperations,
+  ...webhookOperations,
   ...doctorOperations,
   ...archiveOperations,
   ...auditOperations,

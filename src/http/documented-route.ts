@@ -6,7 +6,7 @@ import type { Endpoint, Handle } from './endpoint.ts'
 import { errorResponses, type OperationDoc, type Shape } from './operation-doc.ts'
 
 export type RouteDoc = Pick<OperationDoc, 'name' | 'summary' | 'rules' | 'access' | 'segments' | 'query'> & {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   /** The JSON body, and the fields of its shape that the service sets. */
   body?: Shape
@@ -33,7 +33,7 @@ export function documented<Context>({ handle, ...doc }: RouteDoc & { handle: Han
 
 /** Whether a request with this method has a body. */
 export function takesBody(method: RouteDoc['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
+  return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 
 /** What the OpenAPI document has of a route. */

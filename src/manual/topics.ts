@@ -1,6 +1,7 @@
 // The manual: what users read, one file per topic. `latchkey help TOPIC` prints these texts.
 import administration from './administration.md' with { type: 'text' }
 import airgap from './airgap.md' with { type: 'text' }
+import alerts from './alerts.md' with { type: 'text' }
 import audit from './audit.md' with { type: 'text' }
 import availability from './availability.md' with { type: 'text' }
 import backup from './backup.md' with { type: 'text' }
@@ -45,6 +46,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['airgap', airgap],
   ['inference', inference],
   ['budgets', budgets],
+  ['alerts', alerts],
   ['presets', presets],
   ['administration', administration],
   ['roles', roles],

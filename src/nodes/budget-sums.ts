@@ -46,6 +46,8 @@ const rowsFollowedMax = 20_000
 export function createBudgetBuilder(parts: BuilderParts): BudgetBuilder {
   const { runExclusive } = createMutex()
   let state: BuiltSums | undefined
+  // Those that are in force, and what notices how near their limits are.
+  const inForce: Pick<BudgetSums, 'add'> = { add: (_ofKey, key, used) => parts.budgets.add(key, used) }
   return {
     build: (hold) =>
       runExclusive(async () => {
@@ -58,7 +60,7 @@ export function createBudgetBuilder(parts: BuilderParts): BudgetBuilder {
         if (usageId - state.usageId > rowsFollowedMax) state = await build(parts, undefined)
         else {
           for await (const rows of readLedgerAfter(parts.orm, state.usageId, usageId))
-            for (const row of rows) await addTotals(state.sums, state.keys, totalsOf(row), 'both')
+            for (const row of rows) await addTotals(inForce, state.keys, totalsOf(row), 'both')
           state.usageId = usageId
         }
       })
@@ -178,7 +180,7 @@ function createKeyFinder({ keys, deleted }: Registry, budgets: readonly Budget[]
 }
 
 async function addTotals(
-  sums: BudgetSums,
+  sums: Pick<BudgetSums, 'add'>,
   find: FindKey,
   [hour, keyId, policyId, attribution, model, requests, tokens, nanodollars, session]: SessionTotals,
   which: 'hours' | 'sessions' | 'both',

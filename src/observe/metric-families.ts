@@ -130,6 +130,8 @@ export const families = {
     'When the signing key is due for its scheduled rotation.',
   ),
   tlsExpires: gauge('tls_certificate_expire_timestamp_seconds', 'When the TLS certificate of the server expires.'),
+  alerts: counter('alerts', 'Alerts that happened, by type.', 'type'),
+  webhookDeliveries: counter('webhook_deliveries', 'Attempts to deliver an alert to a webhook.', 'outcome'),
   doctorFindings: gauge('doctor_findings', 'What the doctor found at its last examination.', 'level'),
   backupLastSuccess: gauge('backup_last_success_timestamp_seconds', 'When the newest backup was made.'),
   backupInterval: gauge('backup_interval_seconds', 'How often backups are scheduled.'),

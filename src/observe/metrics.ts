@@ -1,4 +1,5 @@
 // What is counted while requests are served. The rows of audit and ledger know nearly everything, so they are counted as they are committed.
+import { alertTypes } from '../../db/schema/alert-schema.ts'
 import type { AuditRow, UsageRow } from '../../db/schema/record-schema.ts'
 import type { CommitOutcome, Writer } from '../../db/write/write.ts'
 import type { Fault } from '../fault.ts'
@@ -25,6 +26,8 @@ export type Metrics = {
   countQueueWait: (upstream: string, queueClass: string, milliseconds: number) => void
   countCommit: (outcome: CommitOutcome) => void
   countBackupFailure: () => void
+  countAlert: (type: string) => void
+  countDelivery: (outcome: string) => void
   countRefresh: (milliseconds: number) => void
   /** The keys with series; the others are counted together as `other`. */
   busiestKeys: Pick<BusiestIds, 'ids' | 'forget'>
@@ -59,6 +62,8 @@ function createSeries() {
       upstreamFailovers: createCounter(families.upstreamFailovers),
       commitFailures: createCounter(families.commitFailures),
       backupFailures: createCounter(families.backupFailures),
+      alerts: createCounter(families.alerts),
+      webhookDeliveries: createCounter(families.webhookDeliveries),
     },
     histograms: {
       exchangeDuration: createHistogram(families.exchangeDuration),
@@ -83,6 +88,8 @@ export function createMetrics(monotonic: () => number): Metrics {
   const { counters, histograms, organization, upstream, reason, keys } = series
   counters.commitFailures.add(0)
   counters.backupFailures.add(0)
+  for (const type of alertTypes) counters.alerts.add(0, type)
+  for (const outcome of ['delivered', 'failed', 'given_up']) counters.webhookDeliveries.add(0, outcome)
   const waiting: (() => void)[] = []
   const countWaiting = () => {
     for (const count of waiting.splice(0)) count()
@@ -107,6 +114,8 @@ export function createMetrics(monotonic: () => number): Metrics {
       histograms.queueWait.observe(milliseconds / 1_000, upstream.label(name), queueClass),
     countCommit: (outcome) => countLater(() => countCommit(series, outcome)),
     countBackupFailure: () => counters.backupFailures.add(1),
+    countAlert: (type) => counters.alerts.add(1, type),
+    countDelivery: (outcome) => counters.webhookDeliveries.add(1, outcome),
     countRefresh: (milliseconds) => countLater(() => histograms.refreshDuration.observe(milliseconds / 1_000)),
     busiestKeys: {
       ids: () => {

@@ -5,6 +5,7 @@ import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/file/open.ts'
 import { readByIds, readInParts } from '../../db/read/fitting.ts'
+import type { Webhook } from '../../db/schema/alert-schema.ts'
 import type { Budget } from '../../db/schema/budget-schema.ts'
 import { type BundleSigner, bundleSigners } from '../../db/schema/bundle-schema.ts'
 import { sessions } from '../../db/schema/record-schema.ts'
@@ -23,6 +24,7 @@ import { listBundleSigners } from '../../db/tables/bundle-signers.ts'
 import { listConfigDocuments } from '../../db/tables/config-documents.ts'
 import { listPresets, readPresets } from '../../db/tables/presets.ts'
 import { findPrices, listPrices } from '../../db/tables/upstreams.ts'
+import { listWebhooks } from '../../db/tables/webhooks.ts'
 import { compilePrices, type PriceList } from '../inference/prices.ts'
 import { compileUpstream, type Upstream, upstreamsInOrder } from '../inference/upstream/targets.ts'
 import { loadSessions, type SessionRows } from '../page/session-rows.ts'
@@ -34,6 +36,8 @@ export type Registry = TrustRows & {
   budgets: Map<string, Readonly<Budget>>
   /** Called after a change of what budgets count: of a budget, the labels of a key, or a time zone. */
   onBudgetsChanged: (() => Promise<void>)[]
+  /** Where alerts are sent. */
+  webhooks: Map<string, Readonly<Webhook>>
   bundleSigners: Map<string, Readonly<BundleSigner>>
   upstreams: Map<string, Upstream>
   /** The upstreams in use, in the order in which they are tried. */
@@ -55,6 +59,7 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
     organizations: new Map(),
     budgets: new Map(),
     onBudgetsChanged: [],
+    webhooks: new Map(),
     bundleSigners: new Map(),
     upstreams: new Map(),
     upstreamsInOrder: [],
@@ -105,6 +110,12 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     load: async (registry, orm, ids) => {
       for (const row of await listBudgets(orm, ids)) registry.budgets.set(row.id, Object.freeze(row))
       if (ids !== undefined) await budgetsChanged(registry)
+    },
+  },
+  webhook: {
+    read: ({ webhooks }) => webhooks,
+    load: async (registry, orm, ids) => {
+      for (const row of await listWebhooks(orm, ids)) registry.webhooks.set(row.id, Object.freeze(row))
     },
   },
   issuer: { read: ({ issuers }) => issuers, load: loadIssuers },

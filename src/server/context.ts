@@ -59,6 +59,7 @@ import type { Config, RateLimit } from '../settings/config.ts'
 import { createSettingsInEffect } from '../settings/effective-settings.ts'
 import { openMasterKeyText } from '../tokens/keyring.ts'
 import { openSigningKeys } from '../tokens/signing-keys.ts'
+import { type AlertParts, createAlertParts } from './alert-parts.ts'
 import { startBudgeting } from './budgeting.ts'
 import { createQueueing, type QueueContext } from './queueing.ts'
 import { openReplayGuard } from './replay-guard.ts'
@@ -86,6 +87,7 @@ export type Context = OpenContext &
   MetadataContext &
   MetricsEndpointContext &
   RevisionContext &
+  AlertParts &
   QueueContext & { accessLog: AccessLog; findingCounts: FindingCounts }
 
 /** Dependencies on the outside world, which tests replace. */
@@ -204,7 +206,7 @@ export async function openServing(
   const observed = {
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
     ...createQueueing({ ...admin, reachability, credentials, fetch }),
-    findingCounts: createFindingCounts(),
+    ...{ findingCounts: createFindingCounts(), ...createAlertParts(admin, masterKey) },
     backupEveryMilliseconds: backup?.everyMilliseconds,
     folders: {
       data: admin.database.kind === 'file' ? dirname(admin.database.path) : undefined,

@@ -2,6 +2,7 @@
 // uses, warns of issuer keys that expire, probes upstreams and lets the doctor examine everything.
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RunOperation } from '../admin/operations.ts'
+import { noteFindings } from '../alerts/finding-alerts.ts'
 import { describeError } from '../fault.ts'
 import { archiveCheckMilliseconds, backupCheckMilliseconds } from '../limits.ts'
 import { every } from '../scheduling/every.ts'
@@ -22,7 +23,8 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     archiveOnSchedule(context),
     writeLastUses(context),
     watchKeyExpiry(context),
-    examineOnSchedule(context, runOperation),
+    examineOnSchedule(context),
+    deliverOnSchedule(context),
     probeOnSchedule(context),
   ]
   // Its last checkpoint is in `closeContext`.
@@ -70,12 +72,39 @@ function probeOnSchedule({ probes }: Context): () => void {
 /** The first examination waits as long as the others for a start to settle: it loads what administration needs. */
 const examineMilliseconds = 5 * 60_000
 
-/** Lets the doctor examine everything on a timer, for metrics. Returns a function that stops the timer. */
-function examineOnSchedule({ findingCounts, log }: Context, runOperation: RunOperation): () => void {
-  const examine = async () => {
-    const { findings } = await runOperation('doctor.examine', {}, { kind: 'server' })
-    findingCounts.note(findings)
+/** Lets the doctor examine everything on a timer, for metrics and alerts. Returns a function that stops the timer. */
+function examineOnSchedule(context: Context): () => void {
+  const logFailure = (error: unknown) => context.log('error', 'examination_failed', { reason: describeError(error) })
+  return every(examineMilliseconds, () => examineNow(context), logFailure)
+}
+
+/** Counts the findings, and alerts of those that are new or gone. */
+export async function examineNow(context: Context): Promise<void> {
+  const { examineAll } = await import('../admin/doctor/doctor.ts')
+  const findings = await examineAll(context)
+  context.findingCounts.note(findings)
+  // Of several nodes, each sees its own disk and its own upstreams.
+  const goneMilliseconds = context.database.shared === undefined ? 0 : 3 * examineMilliseconds
+  await noteFindings({ ...context, goneMilliseconds }, findings)
+}
+
+const [deliverMilliseconds, cleanMilliseconds] = [5_000, 60 * 60_000]
+
+/**
+ * Looks at all budgets once, since alerts of what was spent before a crash may be missing, and sends what is due on a timer. Returns a
+ * function that stops both timers; `stop` of the server waits for what is on its way.
+ */
+function deliverOnSchedule({ alerts, budgetAlerts, outbox, database, now, log }: Context): () => void {
+  const logFailure = (error: unknown) => log('error', 'alerts_not_delivered', { reason: describeError(error) })
+  void budgetAlerts.lookAtAll(now())
+  const releasing = database.shared === undefined ? outbox.release() : Promise.resolve()
+  void releasing.then(outbox.deliver).catch(logFailure)
+  const stops = [
+    // A webhook that is slow holds up no other.
+    every(deliverMilliseconds, () => void Promise.all([alerts.retry(), outbox.deliver()])),
+    every(cleanMilliseconds, outbox.clean, logFailure),
+  ]
+  return () => {
+    for (const stop of stops) stop()
   }
-  const logFailure = (error: unknown) => log('error', 'examination_failed', { reason: describeError(error) })
-  return every(examineMilliseconds, examine, logFailure)
 }

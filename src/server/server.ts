@@ -108,6 +108,7 @@ export async function startServer(
       stopSchedules()
       stopWatching()
       await stopSeen?.()
+      await context.outbox.stop()
       await stopServer(listeners, admin, stopReporting())
       context.accessLog.close()
     }

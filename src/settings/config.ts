@@ -65,6 +65,7 @@ export type Config = {
   trustedProxies: AddressList
   /** Private networks that issuers may be fetched from; undefined for any. */
   issuerNetworks: AddressList | undefined
+  webhookNetworks: AddressList | undefined
   /** Where metrics are served without a credential; undefined for nowhere. */
   metricsListen: ListenAddress | { socketPath: string } | undefined
   /** Whether the admin page is served. */
@@ -154,6 +155,7 @@ export function parseSettings(texts: SettingTexts): Config {
     rateLimit: rateLimitOf(count('LATCHKEY_RATE_LIMIT', 0), count('LATCHKEY_RATE_BURST', 1)),
     trustedProxies: required('LATCHKEY_TRUSTED_PROXIES', parseNetworks),
     issuerNetworks: optional('LATCHKEY_ISSUER_NETWORKS', parseNetworks),
+    webhookNetworks: optional('LATCHKEY_WEBHOOK_NETWORKS', parseNetworks),
     metricsListen: optional('LATCHKEY_METRICS_LISTEN', parseMetricsListen),
     adminPage: required('LATCHKEY_ADMIN_PAGE', parseBoolean),
     adminListen: optional('LATCHKEY_ADMIN_LISTEN', parseListen),

@@ -131,6 +131,11 @@ export const settings = [
     help: 'private networks that issuers may be fetched from, for example 10.1.0.0/16 (default: any; none with several organizations)',
   },
   {
+    env: 'LATCHKEY_WEBHOOK_NETWORKS',
+    value: 'ADDRESSES',
+    help: 'private networks that alerts may be sent to, also without TLS, for example 10.2.0.0/16 (default: none)',
+  },
+  {
     env: 'LATCHKEY_METRICS_LISTEN',
     value: 'ADDRESS',
     help: 'loopback address and port, or unix:PATH, that serves /metrics to Prometheus without a credential (default: off)',

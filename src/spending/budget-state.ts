@@ -59,6 +59,18 @@ export function leftOf({ sums }: BudgetState, budget: Budget, counter: string, n
 
 export const isSpent = ({ nanodollars, tokens, requests }: Amounts) => nanodollars <= 0 || tokens <= 0 || requests <= 0
 
+/** The greatest share that a counter has spent of what it may use, over all windows and measures. */
+export function shareSpent({ sums }: BudgetState, budget: Budget, counter: string, at: number): number {
+  let share = 0
+  for (let index = 0; index < budget.windows.length; index++) {
+    const [limit, used] = [budget.limitOf(counter, index, at), sums.usedOf(budget, counter, index, at)]
+    if (used.nanodollars > 0) share = Math.max(share, used.nanodollars / limit.nanodollars)
+    if (used.tokens > 0) share = Math.max(share, used.tokens / limit.tokens)
+    if (used.requests > 0) share = Math.max(share, used.requests / limit.requests)
+  }
+  return share
+}
+
 const units: [RemainingAmount['unit'], keyof Amounts, divisor: number][] = [
   ['usd', 'nanodollars', nanodollarsPerDollar],
   ['tokens', 'tokens', 1],

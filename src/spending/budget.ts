@@ -31,6 +31,8 @@ export type Budget = {
   appliesToPolicy: (policyId: string | null) => boolean
   /** Undefined: all models. */
   models: Patterns | undefined
+  /** Whether it counts what a request used, whose key it applies to. */
+  counts: (used: { policyId: string | null; model: string | null }) => boolean
   /** The counter of a request: one for all, or the value that the budget has one for each of; empty where that is missing. */
   counterOf: (key: KeyFacts, request: RequestFacts) => string
   windows: readonly BudgetWindow[]
@@ -58,6 +60,9 @@ export function compileBudget(row: Readonly<BudgetRow>, timeZone: string | null)
     ]),
   )
   const topUps = row.topUps ?? []
+  const appliesToPolicy = (policyId: string | null) =>
+    ofPolicies === undefined || (policyId !== null && ofPolicies.has(policyId))
+  const compiled = models && compilePatterns(models)
   return {
     row,
     appliesToKey: (key) =>
@@ -65,8 +70,9 @@ export function compileBudget(row: Readonly<BudgetRow>, timeZone: string | null)
       inWorkspaces?.has(key.workspaceId) !== false &&
       ofKeys?.has(key.id) !== false &&
       wanted.every(([name, value]) => key.labels?.[name] === value),
-    appliesToPolicy: (policyId) => ofPolicies === undefined || (policyId !== null && ofPolicies.has(policyId)),
-    models: models && compilePatterns(models),
+    appliesToPolicy,
+    models: compiled,
+    counts: ({ policyId, model }) => appliesToPolicy(policyId) && compiled?.(model ?? '') !== false,
     counterOf: counterBy(each),
     windows,
     limitOf: (counter, index, time) => {

@@ -2,6 +2,7 @@
 import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
 import type { SliceAmounts, SlicedCounter } from '../../db/tables/budget-slices.ts'
 import { Fault } from '../fault.ts'
+import { amountText } from '../values/amount-text.ts'
 import type { Budget, KeyFacts, RequestFacts } from './budget.ts'
 import {
   amountsSpent,
@@ -13,6 +14,7 @@ import {
   isSpent,
   leftOf,
   type RemainingAmount,
+  shareSpent,
 } from './budget-state.ts'
 import { createEstimates, type Estimates } from './estimates.ts'
 import { createHolds } from './holds.ts'
@@ -30,6 +32,8 @@ export type Budgets = {
   /** All budgets in force. */
   all: () => readonly Budget[]
   sums: () => BudgetSums
+  /** Called when a counter has spent at least the lowest percent at which its budget alerts. `at` is in the period in question. */
+  onNear: ((budget: Budget, counter: string, at: number) => void)[]
   /** Adds what a request used, once its row is committed. */
   add: (key: KeyFacts, used: UsageAmounts) => void
   /**
@@ -58,6 +62,7 @@ export type Budgets = {
 
 export function createBudgets(): Budgets {
   const [holds, estimates] = [createHolds(), createEstimates()]
+  const onNear: Budgets['onNear'] = []
   let state = createBudgetState(
     [],
     createBudgetSums([], () => 0),
@@ -82,7 +87,12 @@ export function createBudgets(): Budgets {
     estimates,
     all: () => state.budgets,
     sums: () => state.sums,
-    add: (key, used) => state.sums.add(budgetsOf(state, key), key, used),
+    onNear,
+    add: (key, used) => {
+      const ofKey = budgetsOf(state, key)
+      state.sums.add(ofKey, key, used)
+      for (const act of onNear) noteNear(state, ofKey, key, used, act)
+    },
     check: (key, asking, hasPrice, now) => {
       if (now < latest - setBackMilliseconds) reportStale(now)
       latest = now
@@ -102,6 +112,21 @@ export function createBudgets(): Budgets {
           ? amountsSpent(state, budget, budget.counterOf(key, request), now)
           : [],
       ),
+  }
+}
+
+function noteNear(
+  state: BudgetState,
+  ofKey: readonly Budget[],
+  key: KeyFacts,
+  used: UsageAmounts,
+  act: Budgets['onNear'][number],
+): void {
+  for (const budget of ofKey) {
+    const [lowest] = budget.row.alerts
+    if (lowest === undefined || !budget.counts(used)) continue
+    const counter = budget.counterOf(key, used)
+    if (shareSpent(state, budget, counter, used.at) * 100 >= lowest) act(budget, counter, used.at)
   }
 }
 
@@ -150,8 +175,6 @@ const periodNames: Record<BudgetPeriod, string> = {
   lifetime: '',
 }
 
-const unitNames: Record<RemainingAmount['unit'], string> = { usd: 'USD', tokens: 'tokens', requests: 'requests' }
-
 /** The caller must wait for the latest reset, so that one is named. A client must not try again before: there is no `Retry-After`. */
 function spentFault({ budget, counter, per, unit, limit, spent, resetsAt }: RemainingAmount): Fault {
   const { name, id, each } = budget.row
@@ -160,7 +183,7 @@ function spentFault({ budget, counter, per, unit, limit, spent, resetsAt }: Rema
   const next = reset === null ? 'it does not reset: ask an administrator to raise it' : `it resets at ${reset}`
   return new Fault(
     'payment_required',
-    `The ${periodNames[per]}budget ${JSON.stringify(name)}${whose}, ${limit} ${unitNames[unit]}, is spent; ${next}`,
+    `The ${periodNames[per]}budget ${JSON.stringify(name)}${whose}, ${amountText(limit, unit)}, is spent; ${next}`,
     {
       reason: 'budget_spent',
       subject: { kind: 'budget', id },

@@ -44,7 +44,7 @@ export function createBudgetSums(
   return {
     add: (ofKey, key, used) => {
       for (const budget of ofKey) {
-        if (!budget.appliesToPolicy(used.policyId) || budget.models?.(used.model ?? '') === false) continue
+        if (!budget.counts(used)) continue
         const table = tables.get(budget)
         if (table !== undefined && budget.windows.length > 0)
           addTo(table, budget, budget.counterOf(key, used), used, now)

@@ -111,7 +111,7 @@ describe('every operation with every role', () => {
     expect(auditor).toEqual(['audit.log', 'audit.prove'])
     expect([...new Set(operator.map(groupOf))]).toEqual(['keys', 'budgets', 'presets', 'upstreams'])
     expect([...new Set(admin.map(groupOf))].toSorted()).toEqual(
-      ['bundle_signers', 'config', 'issuers', 'policies', 'sessions', 'signing_keys'].toSorted(),
+      ['bundle_signers', 'config', 'issuers', 'policies', 'sessions', 'signing_keys', 'webhooks'].toSorted(),
     )
   })
 })

@@ -33,6 +33,7 @@ const budgetOf = (name: string, more: Partial<BudgetRow>): BudgetRow => ({
     appliesTo: null,
     each: null,
     overrides: null,
+    alerts: [],
     topUps: null,
   },
   ...{

@@ -97,6 +97,11 @@ const values: Record<
     (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.issuerNetworks?.has(address)),
     (text) => [text.slice(0, 8)],
   ],
+  LATCHKEY_WEBHOOK_NETWORKS: [
+    ['10.0.0.1', '10.0.0.2/32', '10.0.0.3, ::1'],
+    (config) => ['10.0.0.1', '10.0.0.2', '10.0.0.3'].filter((address) => config.webhookNetworks?.has(address)),
+    (text) => [text.slice(0, 8)],
+  ],
   LATCHKEY_METRICS_LISTEN: [
     ['127.0.0.1:1', '[::1]:2', 'unix:/run/m.sock'],
     (config) => config.metricsListen,
@@ -287,6 +292,7 @@ describe('every setting', () => {
       rateLimit: { perMinute: 600, burst: 200 },
       trustedProxies: { has: expect.any(Function) },
       issuerNetworks: undefined,
+      webhookNetworks: undefined,
       metricsListen: undefined,
       adminPage: true,
       adminListen: undefined,

@@ -92,6 +92,7 @@ test('a request that has waited for long is refused with 429, a reason to try ag
       unpriced: 'count',
       hold: 'expected',
       concurrentRequests: null,
+      alerts: [],
     },
     ...{ createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null },
   }

@@ -6,6 +6,7 @@ import { budgetFields } from '../kinds/budget.ts'
 import { responseOf, showFields } from '../kinds/fields.ts'
 import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
+import { nameOfValue } from './resolve-scope.ts'
 import { mapScope, type ScopeNames } from './scope.ts'
 
 const spentShape = type({
@@ -16,7 +17,8 @@ const spentShape = type({
   remaining: 'number',
   resets_at: 'string | null',
 })
-const valueShape = type({ value: 'string', spent: spentShape.array() })
+/** `name` where the value is an id. */
+const valueShape = type({ value: 'string', 'name?': 'string', spent: spentShape.array() })
 /** `spent` of a budget without `each`, or else `values`, with those that run out next first. */
 export const budgetResponse = type({
   ...responseOf(budgetFields),
@@ -46,7 +48,8 @@ export function showBudget(
 }
 
 /** What was spent of a budget. Those of a budget that is not in force are unknown. */
-export function showSpent({ budgets, now }: ShowContext, row: Readonly<BudgetRow>, valuesMax: number) {
+export function showSpent(context: ShowContext, row: Readonly<BudgetRow>, valuesMax: number) {
+  const { budgets, now } = context
   const budget = budgets.all().find((each) => each.row.id === row.id)
   if (budget === undefined) return {}
   const at = now()
@@ -57,8 +60,16 @@ export function showSpent({ budgets, now }: ShowContext, row: Readonly<BudgetRow
     .filter(({ spent }) => spent.some((each) => each.spent > 0))
     .map((each) => ({ ...each, share: shareOf(each.spent) }))
     .toSorted((one, other) => other.share - one.share || (one.value < other.value ? -1 : 1))
-  const shown = values.slice(0, valuesMax).map(({ value, spent }) => ({ value, spent: spent.map(showRemaining) }))
+  const shown = values.slice(0, valuesMax).map(({ value, spent }) => ({
+    ...namedValue(value, nameOfValue(context, row.each, value)),
+    spent: spent.map(showRemaining),
+  }))
   return { values: shown, value_count: values.length }
+}
+
+/** A value, with the name of what it is the id of. */
+export function namedValue(value: string, name: string | undefined): { value: string; name?: string } {
+  return name === undefined ? { value } : { value, name }
 }
 
 /** How much of the window that runs out first is spent. */

@@ -2,7 +2,6 @@
 
 import type { Budget, BudgetScope, BudgetTopUp } from '../../../db/schema/budget-schema.ts'
 import { insertBudget, updateBudget } from '../../../db/tables/budgets.ts'
-import { listWorkspaces } from '../../../db/tables/organizations.ts'
 import { Fault } from '../../fault.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { type } from '../../values/shape.ts'
@@ -14,19 +13,10 @@ import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { containsText, listPage, pageOfRows } from '../operation/list-page.ts'
 import { operation } from '../operation/operation.ts'
-import {
-  checkChanges,
-  checkNameIsFree,
-  findKey,
-  findOrganization,
-  findPolicy,
-  findRow,
-  notFound,
-  organizationInput,
-} from '../operation/references.ts'
+import { checkChanges, checkNameIsFree, findOrganization, findRow, organizationInput } from '../operation/references.ts'
 import { type ShowContext, showBudget, showSpent } from './budget-response.ts'
 import { checkBudget, findContradictions } from './budget-rules.ts'
-import { mapScope } from './scope.ts'
+import { resolveScope, workspaceNames } from './resolve-scope.ts'
 
 const [valuesOfOne, valuesOfMany, topUpsMax] = [100, 5, 100]
 const valueCharactersMax = 512
@@ -67,7 +57,7 @@ async function createBudget(context: Changing, { applies_to, ...input }: typeof 
   const { orm, registry, now } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
   checkNameIsFree('budget', registry.budgets, input.name, organizationId)
-  const row = draftBudget(input, organizationId, await resolve(context, organizationId, applies_to), now())
+  const row = draftBudget(input, organizationId, await resolveScope(context, organizationId, applies_to), now())
   checkBudget(registry, row)
   await commit(context, [insertBudget(orm, row)], [{ kind: 'budget', id: row.id }])
   return showChanged(context, row)
@@ -96,7 +86,8 @@ async function changeBudget(context: Changing, { applies_to, ...input }: typeof 
   checkUnchanged(before, input.if_match)
   if (input.name !== undefined)
     checkNameIsFree('budget', registry.budgets, input.name, before.organizationId, before.id)
-  const scope = applies_to === undefined ? {} : { appliesTo: await resolve(context, before.organizationId, applies_to) }
+  const scope =
+    applies_to === undefined ? {} : { appliesTo: await resolveScope(context, before.organizationId, applies_to) }
   const row: Budget = { ...before, ...columnsOf<Budget>(budgetFields, input), ...scope, updatedAt: now() }
   checkBudget(registry, row)
   await commit(context, [updateBudget(orm, row.id, row)], [{ kind: 'budget', id: row.id }])
@@ -160,28 +151,4 @@ async function show(context: ShowContext & Needs<'orm'>, row: Readonly<Budget>) 
 async function showChanged(context: Changing, row: Budget) {
   for (const text of findContradictions(row)) context.warn?.(text)
   return show(context, row)
-}
-
-async function workspaceNames({ orm }: Needs<'orm'>, organizationId: string): Promise<Map<string, string>> {
-  return new Map((await listWorkspaces(orm, organizationId)).map(({ id, name }) => [id, name]))
-}
-
-/** The names in a scope as ids. @throws Fault `not_found` */
-async function resolve(
-  context: Needs<'orm' | 'registry'>,
-  organizationId: string,
-  scope: BudgetScope | null | undefined,
-): Promise<BudgetScope | null> {
-  const { registry } = context
-  const names = await workspaceNames(context, organizationId)
-  const ids = new Map([...names].map(([id, name]) => [name, id]))
-  return mapScope(scope, {
-    workspaces: (reference) => {
-      const id = names.has(reference) ? reference : ids.get(reference)
-      if (id === undefined) throw notFound('workspace', reference)
-      return id
-    },
-    keys: (reference) => findKey(registry, reference, organizationId).id,
-    policies: (reference) => findPolicy(registry, reference, organizationId).id,
-  })
 }

@@ -7,6 +7,7 @@ import { updateIssuer } from '../../../db/tables/issuers.ts'
 import { updatePolicy } from '../../../db/tables/policies.ts'
 import { updatePreset } from '../../../db/tables/presets.ts'
 import { deletePrice, updateUpstream } from '../../../db/tables/upstreams.ts'
+import { updateWebhook } from '../../../db/tables/webhooks.ts'
 import type { Statement } from '../../../db/write/rows.ts'
 import type { Entry, Kind } from '../kinds/kinds.ts'
 import type { Needs } from '../operation/context.ts'
@@ -23,6 +24,7 @@ import {
 import { readIssuers, readKeys, readPolicies, readPresets, readPrices, readUpstreams } from './entries.ts'
 import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
 import type { SavedEntry } from './plan.ts'
+import { draftWebhookEntry, readWebhooks } from './webhook-entries.ts'
 
 type ReadContext = Needs<'orm' | 'registry' | 'presets'>
 type Collection = {
@@ -71,5 +73,10 @@ export const collections: Readonly<Record<Kind, Collection>> = {
     read: readBudgets,
     draft: (drafting, entry, saved) => draftBudgetEntry(drafting, entry as EntryOf<'budgets'>, saved),
     remove: (orm, id, now) => updateBudget(orm, id, deleted(now)),
+  },
+  webhooks: {
+    read: readWebhooks,
+    draft: (drafting, entry, saved) => draftWebhookEntry(drafting, entry as EntryOf<'webhooks'>, saved),
+    remove: (orm, id, now) => updateWebhook(orm, id, { ...deleted(now), credentialEncrypted: null }),
   },
 }

@@ -12,6 +12,7 @@ import { policyFields } from '../kinds/policy.ts'
 import { presetFields } from '../kinds/preset.ts'
 import { priceFields } from '../kinds/price.ts'
 import { upstreamFields } from '../kinds/upstream.ts'
+import { webhookFields } from '../kinds/webhook.ts'
 
 /** Of an input that has documents. The deepest are settings of a preset, in an entry of a list of one of the documents of the input. */
 export const documentBounds: Bounds = {
@@ -46,6 +47,9 @@ export const documentShape = type({
   'budgets?': type({ '+': 'reject', ...given(budgetFields, 'entry') })
     .array()
     .atMostLength(entriesMaxOf('budgets')),
+  'webhooks?': type({ '+': 'reject', ...given(webhookFields, 'entry') })
+    .array()
+    .atMostLength(entriesMaxOf('webhooks')),
 })
 export type ConfigDocument = typeof documentShape.infer
 export type EntryOf<Of extends Kind> = NonNullable<ConfigDocument[Of]>[number]

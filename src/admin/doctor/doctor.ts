@@ -22,16 +22,32 @@ const examineInput = type({ '+': 'reject', ...organizationInput, ...installation
 
 export const doctorOperations = { 'doctor.examine': operation(examineInput, examineForCaller) }
 
-type DoctorContext = ServerContext & UpstreamContext & OrganizationContext & Needs<'actor'>
+type DoctorContext = ServerContext & UpstreamContext & OrganizationContext
 
 /** Open pages ask again and again, so that over HTTP a slow examination is kept for a while. */
-function examineForCaller(context: DoctorContext & Needs<'slowReports'>, input: typeof examineInput.infer) {
+function examineForCaller(context: DoctorContext & Needs<'actor' | 'slowReports'>, input: typeof examineInput.infer) {
   if (context.actor.kind !== 'key') return examine(context, input)
   return context.slowReports(`doctor ${JSON.stringify(input)}`, () => examine(context, input))
 }
 
+/** Everything, each finding with the organization that it is for: those of the server are for the one that the installation was set up with. */
+export async function examineAll(context: DoctorContext) {
+  const now = context.now()
+  const ids = [...context.registry.organizations.keys()]
+  const owner = ids.find((id) => isInstallationOrganization(context.registry, id)) ?? ''
+  const ofServer = judgeServer(await readServer(context), now)
+  const ofUpstreams = (await readUpstreamFacts(context)).flatMap((each) => judgeUpstream(each, now))
+  const judged = await mapInSlices(await readOrganizations(context), (facts) =>
+    judgeOrganization(facts, now).map((finding) => ({ ...finding, organizationId: facts.id })),
+  )
+  return [...[...ofServer, ...ofUpstreams].map((finding) => ({ ...finding, organizationId: owner })), ...judged.flat()]
+}
+
 /** Everything, or one organization, with the server where `installation` asks for it and the organization owns it. */
-async function examine(context: DoctorContext, { organization, installation }: typeof examineInput.infer) {
+async function examine(
+  context: DoctorContext & Needs<'actor'>,
+  { organization, installation }: typeof examineInput.infer,
+) {
   const now = context.now()
   const only = organization === undefined ? undefined : findOrganization(context.registry, organization).id
   const isWhole =

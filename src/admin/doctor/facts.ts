@@ -5,6 +5,7 @@ import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/rea
 import { readSchemaVersion } from '../../../db/read/facts.ts'
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Organization } from '../../../db/schema/schema.ts'
+import { readDeliveryStates } from '../../../db/tables/alerts.ts'
 import { listNodes } from '../../../db/tables/nodes.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
@@ -15,7 +16,7 @@ import { describeDenial } from '../../runtime/file-access.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { Needs } from '../operation/context.ts'
 import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
-import { budgetShare, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
+import { budgetShare, type FailingWebhook, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 
 export type OrganizationContext = Needs<
@@ -23,21 +24,27 @@ export type OrganizationContext = Needs<
 >
 
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
-export async function readOrganizations(context: OrganizationContext, only?: string): Promise<OrganizationFacts[]> {
+export async function readOrganizations(
+  context: OrganizationContext,
+  only?: string,
+): Promise<(OrganizationFacts & { id: string })[]> {
   const { registry } = context
   const since = await judgedSince(context.reader)
   const policies = await readPolicies(context, since, only)
   const issuers = await readIssuers(context, only)
   const budgets = await readBudgets(context, only)
+  const webhooks = await readWebhooks(context)
   const isAlone = registry.organizations.size === 1
   const wanted = [...registry.organizations.values()].filter(({ id }) => only === undefined || id === only)
   return wanted.map((organization: Organization) => ({
+    id: organization.id,
     organization: isAlone || only !== undefined ? undefined : organization.name,
     isEntitled: isEntitled(organization),
     issuers: issuers.get(organization.id) ?? [],
     policies: policies.get(organization.id) ?? { total: 0, names: new Map() },
     exchangesSince: since,
     budgets: budgets.get(organization.id) ?? [],
+    webhooks: webhooks.get(organization.id) ?? [],
   }))
 }
 
@@ -75,6 +82,18 @@ async function readBudgets({ reader, spending, now }: Needs<'reader' | 'spending
       if (spent >= budgetShare * limit) near.push({ organizationId, name, spent, limit })
     }
   return Map.groupBy(near, ({ organizationId }) => organizationId)
+}
+
+async function readWebhooks({ registry, reader }: Needs<'registry' | 'reader'>) {
+  if (registry.webhooks.size === 0) return new Map<string, FailingWebhook[]>()
+  const failing: (FailingWebhook & OrganizationRow)[] = []
+  for (const { webhookId, failingSince, attempts, problem } of await readDeliveryStates(reader)) {
+    const { name, organizationId, enabled, deletedAt } = registry.webhooks.get(webhookId) ?? {}
+    if (name === undefined || organizationId === undefined || failingSince === null) continue
+    if (enabled !== true || deletedAt !== null) continue
+    failing.push({ organizationId, name, attempts: attempts ?? 0, since: failingSince, problem: problem ?? '' })
+  }
+  return Map.groupBy(failing, ({ organizationId }) => organizationId)
 }
 
 async function readIssuers(

@@ -17,6 +17,7 @@ export const findingAreas = [
   'upstreams',
   'policies',
   'budgets',
+  'webhooks',
 ] as const
 
 export type Finding = {

@@ -1,8 +1,8 @@
-// When the issuers, policies and budgets of an organization need attention. Rules only: the facts are in memory, and the clock is an argument.
+// When the issuers, policies, budgets and webhooks of an organization need attention. Rules only: the facts are in memory, and the clock is an argument.
 
 import type { PolicyState } from '../../../db/read/attention.ts'
 import { shellWord } from '../../runtime/file-access.ts'
-import { dayText, type Finding, finding, listNames } from './findings.ts'
+import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
 import { type IssuerFacts, judgeIssuer } from './issuer-rules.ts'
 
 /** The names of policies by what is wrong with them; `total` includes the others. */
@@ -21,7 +21,11 @@ export type OrganizationFacts = {
   exchangesSince: number
   /** `spent` and `limit` in the same unit. */
   budgets: readonly { name: string; spent: number; limit: number }[]
+  /** Those whose last attempts failed. `since` in milliseconds. */
+  webhooks?: readonly FailingWebhook[]
 }
+
+export type FailingWebhook = { name: string; attempts: number; since: number; problem: string }
 
 /** Share of a budget from which it is reported. */
 export const budgetShare = 0.8
@@ -33,6 +37,7 @@ export function judgeOrganization(facts: OrganizationFacts, now: number): Findin
     ...facts.issuers.flatMap((issuer) => judgeIssuer(issuer, within, now)),
     ...judgePolicies(facts, within),
     ...judgeBudgets(facts, within),
+    ...judgeWebhooks(facts, within, now),
   ]
 }
 
@@ -97,6 +102,26 @@ function judgeBudgets({ budgets }: OrganizationFacts, within: string): Finding[]
     const message = `${counted(names, 'key', 'keys')}${within} ${says}: ${listNames(names)}`
     return [finding({ level, area: 'budgets', code, message, action }, names)]
   })
+}
+
+/** One failed attempt can be a receiver that starts. */
+const failedAttemptsMin = 3
+
+function judgeWebhooks({ webhooks = [] }: OrganizationFacts, within: string, now: number): Finding[] {
+  return webhooks
+    .filter(({ attempts }) => attempts >= failedAttemptsMin)
+    .map(({ name, since, problem }) =>
+      finding(
+        {
+          level: 'warning',
+          area: 'webhooks',
+          code: 'webhook_failing',
+          message: `Alerts have not reached the webhook ${JSON.stringify(name)}${within} for ${durationText((now - since) / 1_000)}: ${problem}`,
+          action: `latchkey webhooks test ${shellWord(name)}`,
+        },
+        [name],
+      ),
+    )
 }
 
 function counted(names: readonly string[], one: string, many: string): string {

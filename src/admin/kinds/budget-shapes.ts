@@ -6,7 +6,8 @@ import { countMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { modelPatternsShape, moneyShape, referenceShape, textShape } from '../../values/shapes.ts'
 
-const [namesMax, overridesMax, dollarsMax] = [500, 1_000, 1_000_000_000]
+const [namesMax, overridesMax] = [500, 1_000]
+export const dollarsMax = 1_000_000_000
 const reasonCharactersMax = 500
 
 const names = referenceShape.array().moreThanLength(0).atMostLength(namesMax)
@@ -49,6 +50,12 @@ export const windowsShape = windowShape
     return twice === undefined || context.mustBe(`without a second ${twice}: put its amounts into one window`)
   })
   .configure({ says: 'What may be used in each period. All of them apply' })
+
+const [alertsMax, percentMax] = [10, 1_000]
+export const alertsShape = type(`1 <= number.integer <= ${percentMax}`)
+  .array()
+  .atMostLength(alertsMax)
+  .configure({ says: 'Percents of what a window allows' })
 
 export const overridesShape = type({ '[string]': windowsShape })
   .narrow(

@@ -5,7 +5,15 @@ import { type Budget, budgetModes, holdRules, unpricedRules } from '../../../db/
 import { runningRequestsShape } from '../../values/queue-bounds.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape } from '../../values/shapes.ts'
-import { eachShape, overridesShape, scopeShape, shownTopUp, shownWindow, windowsShape } from './budget-shapes.ts'
+import {
+  alertsShape,
+  eachShape,
+  overridesShape,
+  scopeShape,
+  shownTopUp,
+  shownWindow,
+  windowsShape,
+} from './budget-shapes.ts'
 import { type Fields, storedTime } from './fields.ts'
 
 const time = type('string').configure({ format: 'date-time' })
@@ -126,6 +134,21 @@ export const budgetFields = {
       choices: holdRules,
     },
   },
+  alerts: {
+    shape: alertsShape,
+    default: [80, 100],
+    column: 'alerts',
+    stored: { toColumn: sortedNumbers, toShown: (percents) => percents },
+    normal: sortedNumbers,
+    shown: 'number.integer[]',
+    line: 'alerts at %',
+    flag: {
+      option: '--alerts <percent...>',
+      says: 'percents of a window at which to alert, each once in a period (default: 80 100)',
+      form: 'numbers',
+      no: 'alert at no percent',
+    },
+  },
   managed_by: { column: 'managedBy', shown: 'string | null' },
   created_at: { column: 'createdAt', stored: storedTime, shown: time },
   updated_at: { column: 'updatedAt', stored: storedTime, shown: time },
@@ -133,6 +156,10 @@ export const budgetFields = {
 
 function withoutEmpty(value: unknown): unknown {
   return Object.keys(value as object).length === 0 ? null : value
+}
+
+function sortedNumbers(value: unknown): number[] {
+  return [...new Set(value as number[])].toSorted((one, other) => one - other)
 }
 
 function sortedByPeriod(value: unknown): unknown {

@@ -13,7 +13,17 @@ export type Flag = {
   option: string
   says: string
   choices?: readonly string[]
-  form?: 'duration' | 'number' | 'money' | 'future' | 'json-file' | 'text-file' | 'yes-no' | 'pairs' | 'windows'
+  form?:
+    | 'duration'
+    | 'number'
+    | 'numbers'
+    | 'money'
+    | 'future'
+    | 'json-file'
+    | 'text-file'
+    | 'yes-no'
+    | 'pairs'
+    | 'windows'
   no?: string
 }
 

@@ -10,6 +10,7 @@ import { policyFields } from './policy.ts'
 import { presetFields } from './preset.ts'
 import { priceFields } from './price.ts'
 import { upstreamFields } from './upstream.ts'
+import { webhookFields } from './webhook.ts'
 
 /** One object of a document, as it is compared: without nulls and defaults. */
 export type Entry = Readonly<Record<string, unknown>>
@@ -61,6 +62,7 @@ export const kindRecords = {
     why: 'a policy does not name it',
   },
   budgets: { one: 'budget', fields: budgetFields, nameOf: byName, why: 'a policy does not name it' },
+  webhooks: { one: 'webhook', fields: webhookFields, nameOf: byName, why: 'a policy does not name it' },
 } as const satisfies Record<string, KindRecord>
 
 export type Kind = keyof typeof kindRecords

@@ -13,6 +13,7 @@ import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts
 import { accessOf } from '../../keys/roles.ts'
 import { operationBodyBytesMax } from '../../limits.ts'
 import { referenceShape, reservedNames, uuidShape } from '../../values/shapes.ts'
+import { intervalShape } from '../budgets/workspace-budgets.ts'
 import { checkInstallationOrganization } from '../operation/installation.ts'
 import type { RunByName } from '../operation/operation.ts'
 import { type OperationName, operations } from '../operations.ts'
@@ -30,6 +31,9 @@ const segments = {
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
   session: uuidShape.configure({ says: 'Its id' }),
   budget: segmentShape,
+  webhook: segmentShape,
+  workspace_ref: segmentShape,
+  interval: intervalShape.configure({ says: 'How often it resets; a lifetime budget never does' }),
 }
 
 const sources: Partial<Record<string, string>> = { organization: 'the key', if_match: 'the header If-Match' }

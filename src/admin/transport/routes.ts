@@ -19,6 +19,7 @@ import type { AdminRoute } from './admin-route.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { bundleRoutes } from './bundle-routes.ts'
 import { reportRoutes } from './report-routes.ts'
+import { webhookRoutes } from './webhook-routes.ts'
 
 const issuers = '/workload-identity/issuers'
 const policies = '/workload-identity/policies'
@@ -172,6 +173,7 @@ export const routes: AdminRoute[] = [
     isBare: true,
   },
   ...budgetRoutes,
+  ...webhookRoutes,
   ...bundleRoutes,
   {
     method: 'POST',

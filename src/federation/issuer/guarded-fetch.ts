@@ -129,7 +129,8 @@ async function findRoute(outbound: Outbound, url: string, signal: AbortSignal): 
   return { addresses: isHeld ? addresses : [], isNamed }
 }
 
-async function connect(fetch: Fetch, url: string, init: FetchInit, addresses: string[]): Promise<Response> {
+/** Tries the addresses in order; without any, the runtime chooses. */
+export async function connect(fetch: Fetch, url: string, init: FetchInit, addresses: string[]): Promise<Response> {
   const [address, ...others] = addresses
   if (address === undefined) return fetch(url, init)
   try {

@@ -70,9 +70,13 @@ const forbidden = addressList(
 /**
  * Returns why an IP address cannot be the host of an issuer, or undefined. It never refuses a name. With `networks`,
  * which the operator can set, an address that is not public must be in one of them. Public means global unicast in the
- * IANA special-purpose registries.
+ * IANA special-purpose registries. `setting`: what names the networks.
  */
-export function objectionToNetwork(host: string, networks: AddressList | undefined): string | undefined {
+export function objectionToNetwork(
+  host: string,
+  networks: AddressList | undefined,
+  setting = 'LATCHKEY_ISSUER_NETWORKS',
+): string | undefined {
   if (isIP(host) === 0) return undefined
   const address = parseAddress(host)
   const text = address?.toString() ?? host
@@ -80,7 +84,7 @@ export function objectionToNetwork(host: string, networks: AddressList | undefin
   if (range === undefined || forbiddenRanges.includes(range) || (range !== 'loopback' && forbidden.has(text)))
     return `may not lead to ${text}, a link-local or reserved address`
   if (networks === undefined || range === 'unicast' || networks.has(text)) return undefined
-  return `leads to ${text}, which is not in LATCHKEY_ISSUER_NETWORKS`
+  return `leads to ${text}, which is not in ${setting}`
 }
 
 const thisMachine = addressList('127.0.0.0/8', '::1')

@@ -188,10 +188,26 @@ const budgets: Walk = {
     mode: ['warn', 'block'],
     unpriced: ['refuse', 'count'],
     hold: ['off', 'worst'],
+    alerts: [[50, 90], [100]],
   },
 }
 
-export const walks: readonly Walk[] = [policies, keys, ...issuers, ...upstreams, budgets]
+const webhooks: Walk = {
+  kind: 'webhooks',
+  create: 'add',
+  path: '/webhooks',
+  samples: {
+    enabled: [true, false],
+    url: ['https://9.9.9.9/one', 'https://9.9.9.9/two'],
+    events: [['budget.reached'], ['finding.closed', 'finding.opened']],
+    secret: [Buffer.alloc(24, 1).toString('base64'), Buffer.alloc(24, 2).toString('base64')],
+    ca_pem: [oneCa, otherCa],
+  },
+  writeOnly: ['secret'],
+  more: ({ secret }) => (typeof secret === 'string' ? ['--secret-file', fileWith('secret', secret)] : []),
+}
+
+export const walks: readonly Walk[] = [policies, keys, ...issuers, ...upstreams, budgets, webhooks]
 
 function hashOf(name: string): string {
   return createHash('sha256').update(name).digest('hex')
@@ -232,6 +248,7 @@ function argumentOf(field: Field | undefined, name: string, value: unknown): str
         ({ per, ...amounts }) => `${per}=${Object.entries(amounts).map(([unit, amount]) => `${amount}${unit}`)}`,
       ),
     ]
+  if (form === 'numbers') return [long, ...(value as number[]).map(String)]
   if (form === 'pairs') return [long, ...Object.entries(value as object).map((pair) => pair.join('='))]
   if (form === 'duration') return [long, `${value}s`]
   if (Array.isArray(value)) return [long, ...value.map((each) => (typeof each === 'object' ? each.rule : String(each)))]

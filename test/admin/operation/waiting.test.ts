@@ -62,6 +62,12 @@ const others: OperationName[] = [
   'prices.list',
   'budgets.list',
   'budgets.show',
+  'budgets.simulate',
+  'budgets.of_workspace',
+  'budgets.of_interval',
+  'webhooks.list',
+  'webhooks.show',
+  'webhooks.test',
   'presets.list',
   'presets.show',
   'presets.versions',
@@ -78,6 +84,7 @@ const policy = { issuer: 'idp', key: 'target', audience: 'a', subject: 's' }
 const upstream = { base_url: 'http://127.0.0.1:1/v1' }
 const price = { prompt: 1, completion: 1 }
 const budget = { windows: [{ per: 'month', usd: 1_000 }] }
+const webhook = { url: 'https://9.9.9.9/hook' }
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
 const save = (preset: string) => ({ preset, dialect: 'chat', body })
 const file = (slug: string, model: string) => ({
@@ -113,6 +120,8 @@ const there: [name: OperationName, input: object][] = [
   ...['for update', 'for remove'].map((name): (typeof there)[number] => ['upstreams.add', { ...upstream, name }]),
   ['prices.set', { prices: [{ ...price, model: 'for-remove' }] }],
   ...['for update', 'for delete'].map((name): (typeof there)[number] => ['budgets.create', { ...budget, name }]),
+  ['budgets.set_interval', { workspace_ref: 'default', interval: 'daily', limit_usd: 1 }],
+  ...['for update', 'for delete'].map((name): (typeof there)[number] => ['webhooks.add', { ...webhook, name }]),
   ...['for-version', 'for-import', 'for-update', 'for-archive', 'for-restore'].map((preset): (typeof there)[number] => [
     'presets.save',
     save(preset),
@@ -155,6 +164,11 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['budgets.top_up', { budget: 'for update', usd: 1, until: '2099-01-01', because: 'a test' }],
   ['budgets.delete', { budget: 'for delete' }],
   ['keys.rotate', { key: 'for update' }],
+  ['budgets.set_interval', { workspace_ref: 'default', interval: 'monthly', limit_usd: 5 }],
+  ['budgets.delete_interval', { workspace_ref: 'default', interval: 'daily' }],
+  ['webhooks.add', { ...webhook, name: 'new' }],
+  ['webhooks.update', { webhook: 'for update', enabled: false }],
+  ['webhooks.delete', { webhook: 'for delete' }],
   ['presets.save', { ...save('new'), organization: 'for save' }, ' of a new one, with a user who makes it'],
   ['presets.save', save('for-version'), ' of one that is there'],
   ['presets.import', { ...file('new', 'm'), organization: 'for import' }, ' of a new one, with a user who makes it'],

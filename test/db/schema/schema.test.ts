@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getTableColumns, is } from 'drizzle-orm'
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core'
+import * as alerts from '../../../db/schema/alert-schema.ts'
 import * as budgets from '../../../db/schema/budget-schema.ts'
 import * as bundles from '../../../db/schema/bundle-schema.ts'
 import * as log from '../../../db/schema/log-schema.ts'
@@ -34,6 +35,7 @@ const tables = Object.values({
   ...bundles,
   ...shared,
   ...log,
+  ...alerts,
   ...budgets,
   ...policyParts,
   ...upstreams,
