@@ -11,6 +11,10 @@ import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text
 
 import { squeezedCss, withoutComments } from './asset-text.ts'
 import auditLogJs from './assets/audit-log.js' with { type: 'text' }
+import budgetAmountsJs from './assets/budget-amounts.js' with { type: 'text' }
+import budgetFormJs from './assets/budget-form.js' with { type: 'text' }
+import budgetTopUpJs from './assets/budget-top-up.js' with { type: 'text' }
+import budgetsJs from './assets/budgets.js' with { type: 'text' }
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
@@ -68,6 +72,7 @@ import tryJs from './assets/try.js' with { type: 'text' }
 import upstreamsJs from './assets/upstreams.js' with { type: 'text' }
 import usageJs from './assets/usage.js' with { type: 'text' }
 import viewsJs from './assets/views.js' with { type: 'text' }
+import webhooksJs from './assets/webhooks.js' with { type: 'text' }
 
 // Bun's types know a page only as a bundle.
 const indexText: unknown = indexHtml
@@ -130,6 +135,11 @@ const ours = {
   'preset-form.js': presetFormJs,
   'csv.js': csvJs,
   'views.js': viewsJs,
+  'budgets.js': budgetsJs,
+  'budget-amounts.js': budgetAmountsJs,
+  'budget-form.js': budgetFormJs,
+  'budget-top-up.js': budgetTopUpJs,
+  'webhooks.js': webhooksJs,
 }
 
 /** By the name under which the page asks for it. */

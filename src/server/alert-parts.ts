@@ -1,6 +1,6 @@
 // Puts together what saves alerts and sends them, and what notices that budgets are nearly spent.
 
-import type { AdminContext } from '../admin/operation/context.ts'
+import type { Needs } from '../admin/operation/context.ts'
 import { type Alerts, createAlerts } from '../alerts/alerts.ts'
 import { type BudgetAlerts, createBudgetAlerts } from '../alerts/budget-alerts.ts'
 import { createOutbox, type Outbox } from '../alerts/outbox.ts'
@@ -9,10 +9,10 @@ import type { Metrics } from '../observe/metrics.ts'
 
 export type AlertParts = { alerts: Alerts; budgetAlerts: BudgetAlerts; outbox: Outbox }
 
-type AlertContext = Pick<
-  AdminContext,
-  'orm' | 'writer' | 'registry' | 'budgets' | 'now' | 'log' | 'outbound' | 'config'
-> & { metrics: Metrics; random: () => number }
+type AlertContext = Needs<'orm' | 'writer' | 'registry' | 'budgets' | 'now' | 'log' | 'outbound' | 'config'> & {
+  metrics: Metrics
+  random: () => number
+}
 
 export function createAlertParts(admin: AlertContext, masterKey: CryptoKey): AlertParts {
   const { orm, writer, registry, budgets, metrics, now, random, log } = admin

@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('what was opened without a connection appears when there is one', async () => {
     await go('#/keys')
-    await heading('Keys and budgets')
+    await heading('Keys')
     await page.context().setOffline(true)
     for (const [hash, title] of [
       ['#/issuers/new', 'Add issuer'],

@@ -3,6 +3,8 @@
 import type { keyResponse } from '../../keys/openapi.ts'
 import type { presetResponse, versionResponse } from '../../presets/responses.ts'
 import type { logResponse } from '../audit-log.ts'
+import type { budgetResponse } from '../budgets/budget-response.ts'
+import type { simulationResponse } from '../budgets/simulate.ts'
 import type { findingsResponse } from '../doctor/findings.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import type {
@@ -22,9 +24,12 @@ import type { systemResponse } from '../system.ts'
 import type { priceListResponse } from '../upstreams/prices.ts'
 import type { queueResponse } from '../upstreams/queue-state.ts'
 import type { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
+import type { webhookResponse } from '../webhooks/webhook-response.ts'
 
 export type AuditLog = typeof logResponse.infer
 export type Backtest = typeof backtestResponse.infer
+export type Budget = typeof budgetResponse.infer
+export type BudgetSimulation = typeof simulationResponse.infer
 export type Change = typeof changeResponse.infer
 export type Exchange = typeof exchangeResponse.infer
 export type ExchangeCounts = typeof exchangeCountsResponse.infer
@@ -50,4 +55,5 @@ export type Upstream = typeof upstreamResponse.infer
 export type UpstreamCheck = typeof upstreamCheckResponse.infer
 export type UsageReport = typeof usageReportResponse.infer
 export type UsageRow = UsageReport['data'][number]
+export type Webhook = typeof webhookResponse.infer
 export type Verification = typeof verificationResponse.infer

@@ -1,4 +1,4 @@
-// Keys and budgets: the list with limits as bars, and one key with who uses it.
+// Keys: the list with their limits as bars, and one key with who uses it.
 /** @import { Key, Policy } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page, View } from '../types.ts' */
 import { get, segment, send } from './client.js'

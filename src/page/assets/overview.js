@@ -197,9 +197,9 @@ function exchanges(counts) {
 /** Where the page has what a finding is about. @param {DoctorFinding} finding */
 function placeOf({ area, names }) {
   const place = area === 'budgets' ? 'keys' : area
-  return !['keys', 'policies', 'issuers', 'upstreams'].includes(place)
+  return !['keys', 'policies', 'issuers', 'upstreams', 'webhooks'].includes(place)
     ? nothing
-    : html`. Here: <a href=${href([place], names.length === 1 ? { search: names[0] ?? '' } : {})}>${place === 'upstreams' ? 'servers' : place}</a>`
+    : html`. Here: <a href=${href([place], names.length === 1 && place !== 'webhooks' ? { search: names[0] ?? '' } : {})}>${place === 'upstreams' ? 'servers' : place}</a>`
 }
 
 /** @param {DoctorFinding[]} findings */

@@ -14,6 +14,8 @@ import { table } from './table.js'
 
 const path = '/usage'
 const [rowsPerPage, seriesMax] = [50, 8]
+/** Whose labels are in the menu. */
+const keysRead = 100
 const spans = {
   7: 'Last 7 days',
   30: 'Last 30 days',
@@ -64,7 +66,16 @@ export const groupings = {
   },
   day: { title: 'Day (UTC)', name: (/** @type {UsageRow} */ row) => row.day, fields: ['day'] },
 }
-/** @typedef {keyof typeof groupings} Grouping */
+/** @typedef {keyof typeof groupings | `label:${string}`} Grouping */
+
+const labelPrefix = 'label:'
+
+/** What names a row of a grouping, and the columns of its export. @param {Grouping} by */
+function groupingOf(by) {
+  if (!by.startsWith(labelPrefix)) return groupings[/** @type {keyof typeof groupings} */ (by)]
+  const label = by.slice(labelPrefix.length)
+  return { title: `Label ${label}`, name: (/** @type {UsageRow} */ row) => row.label ?? 'not set', fields: ['label'] }
+}
 
 const measures = {
   total_tokens: { title: 'Tokens', format: count },
@@ -76,7 +87,9 @@ const measures = {
 /** What the address asks for. @param {Page} page */
 function askedBy({ query }) {
   const days = Object.hasOwn(spans, query.days ?? '') ? String(query.days) : '30'
-  const by = /** @type {Grouping} */ (Object.hasOwn(groupings, query.by ?? '') ? query.by : 'key')
+  const by = /** @type {Grouping} */ (
+    Object.hasOwn(groupings, query.by ?? '') || query.by?.startsWith(labelPrefix) ? query.by : 'key'
+  )
   const measure = /** @type {Measure} */ (Object.hasOwn(measures, query.show ?? '') ? query.show : 'total_tokens')
   return { by, measure, days, filter: { by, ...period(days), key: query.key, policy: query.policy } }
 }
@@ -114,14 +127,26 @@ export const view = (page) => {
     void page.refresh()
   }
   const nameOf = createNames(page)
+  /** @type {Set<string>} */
+  const labels = new Set()
+  page.poll(async () => {
+    for (const key of (await get('/keys', { limit: keysRead })).data)
+      for (const label of Object.keys(key.labels ?? {})) labels.add(label)
+  }, 300)
+  const labelOptions = (/** @type {Grouping} */ by) => {
+    const chosenLabel = by.startsWith(labelPrefix) ? [by.slice(labelPrefix.length)] : []
+    return [...new Set([...labels, ...chosenLabel])]
+      .toSorted()
+      .map((label) => /** @type {[string, string]} */ ([`${labelPrefix}${label}`, `Label: ${label.slice(0, 60)}`]))
+  }
   return () => {
     const { by, measure, days, filter } = askedBy(page)
     const only = filter.key ?? filter.policy
-    const download = () => downloadCsv(path, filter, groupings[by].fields)
+    const download = () => downloadCsv(path, filter, groupingOf(by).fields)
     const titles = (/** @type {Record<string, { title: string }>} */ of) =>
       Object.entries(of).map(([name, { title }]) => /** @type {[string, string]} */ ([name, title]))
     return html`<div class="filters">
-        ${field({ label: 'Group by', name: 'by', value: by, options: titles(groupings), onInput: choose('by') })}
+        ${field({ label: 'Group by', name: 'by', value: by, options: [...titles(groupings), ...labelOptions(by)], onInput: choose('by') })}
         ${field({ label: 'Time', name: 'days', value: days, options: Object.entries(spans), onInput: choose('days') })}
         ${field({ label: 'Show', name: 'show', value: measure, options: titles(measures), onInput: choose('show') })}
         ${button(page, 'Download CSV', download)}
@@ -150,7 +175,7 @@ function shown(page, report, more) {
       series: seriesOf(page, data, days),
       format,
     })}</section>
-    ${table({ label: `Usage by ${groupings[by].title}`, columns: columnsOf(by), rows: data, key: groupings[by].name })}
+    ${table({ label: `Usage by ${groupingOf(by).title}`, columns: columnsOf(by), rows: data, key: groupingOf(by).name })}
     <div class="footer">
       <span class="muted" role="status">${count(data.length)} of ${count(groups)} rows; in all ${count(total.requests)} requests, ${count(total.total_tokens)} tokens, ${spendText(total)}</span>
       ${data.length < groups ? button(page, 'Show more', more) : nothing}
@@ -159,7 +184,7 @@ function shown(page, report, more) {
 
 /** @param {Grouping} by @returns {Column<UsageRow>[]} */
 function columnsOf(by) {
-  const { title, name } = groupings[by]
+  const { title, name } = groupingOf(by)
   const number = (
     /** @type {string} */ title,
     /** @type {'requests' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens'} */ field,
@@ -192,7 +217,7 @@ function seriesOf(page, rows, days) {
   const own = ordered.length > seriesMax ? seriesMax - 1 : seriesMax
   const rest = ordered.slice(own)
   const named = ordered.slice(0, own).map((row) => ({
-    name: String(groupings[by].name(row)).slice(0, 60),
+    name: String(groupingOf(by).name(row)).slice(0, 60),
     values: valuesOf([row]),
     ...onlyOf(page, row),
   }))

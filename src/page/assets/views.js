@@ -24,7 +24,8 @@ export const groups = [
   {
     title: 'Inference',
     entries: [
-      { name: 'keys', title: 'Keys and budgets', load: () => import('./keys.js') },
+      { name: 'keys', title: 'Keys', load: () => import('./keys.js') },
+      { name: 'budgets', title: 'Budgets', load: () => import('./budgets.js') },
       { name: 'presets', title: 'Presets', load: () => import('./presets.js') },
       { name: 'usage', title: 'Usage', load: () => import('./usage.js') },
       { name: 'upstreams', title: 'Servers and prices', load: () => import('./upstreams.js') },
@@ -35,6 +36,7 @@ export const groups = [
     entries: [
       { name: 'changes', title: 'Changes', load: () => import('./changes.js') },
       { name: 'audit-log', title: 'Audit log', load: () => import('./audit-log.js') },
+      { name: 'webhooks', title: 'Alerts', load: () => import('./webhooks.js') },
       { name: 'system', title: 'System', load: () => import('./system.js') },
     ],
   },

@@ -1,0 +1,113 @@
+// Amounts of budgets on the page: limits as rows that somebody types, the windows that the API takes, and both in words.
+/** @import { Budget } from '../../admin/transport/response-types.ts' */
+/** @import { Content } from '../types.ts' */
+import { field } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { numberOf, numberProblem, numberText } from './number.js'
+import { count, meter, money } from './parts.js'
+
+/** @typedef {Budget['windows'][number]} Window */
+/** @typedef {NonNullable<Budget['spent']>[number]} Spent */
+/** @typedef {{ per: Window['per'], unit: Spent['unit'], amount: string }} Limit */
+/** @typedef {Limit & { value: string }} Override */
+
+/** @type {readonly (readonly [Spent['unit'], string])[]} */
+export const units = [
+  ['usd', 'US dollars'],
+  ['tokens', 'tokens'],
+  ['requests', 'requests'],
+]
+/** @type {readonly (readonly [Window['per'], string])[]} */
+export const periods = [
+  ['hour', 'an hour'],
+  ['day', 'a day'],
+  ['week', 'a week'],
+  ['month', 'a month'],
+  ['lifetime', 'in all'],
+]
+/** @type {ReadonlyMap<string, string>} */
+const periodWords = new Map(periods)
+
+/** @type {() => Limit} */
+export const newLimit = () => ({ per: 'month', unit: 'usd', amount: '' })
+
+/** @param {readonly Window[]} windows @returns {Limit[]} */
+export function limitsOf(windows) {
+  return windows.flatMap((window) =>
+    units.flatMap(([unit]) =>
+      window[unit] === undefined ? [] : [{ per: window.per, unit, amount: numberText(window[unit]) }],
+    ),
+  )
+}
+
+/** Rows of one period become one window. An amount that is no number stays a text, which the server refuses. @param {readonly Limit[]} limits */
+export function windowsOf(limits) {
+  return [...Map.groupBy(limits, ({ per }) => per)].map(([per, rows]) => ({
+    per,
+    ...Object.fromEntries(rows.map(({ unit, amount }) => [unit, numberOf(amount, { isWhole: unit !== 'usd' }) ?? ''])),
+  }))
+}
+
+/** @param {Budget['overrides']} overrides @returns {Override[]} */
+export function overrideRows(overrides) {
+  return Object.entries(overrides ?? {}).flatMap(([value, windows]) =>
+    limitsOf(windows).map((limit) => ({ value, ...limit })),
+  )
+}
+
+/** @param {readonly Override[]} rows */
+export function overridesOf(rows) {
+  if (rows.length === 0) return null
+  const byValue = Map.groupBy(rows, ({ value }) => value.trim())
+  return Object.fromEntries([...byValue].map(([value, limits]) => [value, windowsOf(limits)]))
+}
+
+/**
+ * One row of a form. `name` is unique in it.
+ * @param {string} name @param {Limit} limit @param {(change: Partial<Limit>) => void} change @param {() => void} remove @param {Content} [before]
+ */
+export function limitRow(name, limit, change, remove, before = nothing) {
+  const { per, unit, amount } = limit
+  const isBegun = amount.trim() === '' || /[.,]$/.test(amount)
+  return html`<div class="fields">
+    ${before}
+    ${field({
+      ...{ label: 'At most', name: `${name}-amount`, value: amount, inputMode: unit === 'usd' ? 'decimal' : 'numeric' },
+      onInput: (text) => change({ amount: text }),
+      error: isBegun ? undefined : numberProblem(amount, { isWhole: unit !== 'usd' }),
+    })}
+    ${field({
+      ...{ label: 'Of', name: `${name}-unit`, value: unit, options: units },
+      onInput: (text) => change({ unit: /** @type {Spent['unit']} */ (text) }),
+    })}
+    ${field({
+      ...{ label: 'In', name: `${name}-per`, value: per, options: periods },
+      onInput: (text) => change({ per: /** @type {Window['per']} */ (text) }),
+    })}
+    <div class="field"><button type="button" aria-label="Remove this limit" @click=${remove}>Remove</button></div>
+  </div>`
+}
+
+/** @param {Spent['unit']} unit @param {number} value */
+export function amountText(unit, value) {
+  if (unit === 'usd') return money(value)
+  return `${count(value)} ${value === 1 ? unit.slice(0, -1) : unit}`
+}
+
+/** @param {readonly Window[]} windows */
+export function windowsText(windows) {
+  return limitsOf(windows)
+    .map(({ per, unit, amount }) => `${amountText(unit, Number(amount))} ${periodWords.get(per)}`)
+    .join(', ')
+}
+
+/** Each limit as a bar. @param {readonly Spent[]} spent */
+export function meters(spent) {
+  return spent.map(({ unit, per, limit, spent: used }) =>
+    meter(
+      used,
+      limit,
+      `${unit === 'usd' ? money(used) : count(used)} of ${amountText(unit, limit)} ${periodWords.get(per)}`,
+    ),
+  )
+}

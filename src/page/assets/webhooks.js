@@ -1,0 +1,136 @@
+// Alerts: the webhooks with how their deliveries fare, a test of each, and a form for a new one, whose secret is shown once.
+/** @import { Webhook } from '../../admin/transport/response-types.ts' */
+/** @import { Page, View } from '../types.ts' */
+import { get, segment, send } from './client.js'
+import { confirm, openDialog } from './dialog.js'
+import { field, form, switchButton } from './form.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { ago, badge, button, code, count, empty, heading, loading, mono, problem, stored } from './parts.js'
+import { table } from './table.js'
+
+const path = '/webhooks'
+
+/** @type {View} */
+export const view = (page) => {
+  /** @type {Webhook[] | undefined} */
+  let webhooks
+  page.poll(async () => {
+    webhooks = (await get(path)).data
+  }, 10)
+  const reload = () => page.refresh()
+  const test = async (/** @type {Webhook} */ { id }) => {
+    const { ok, status, problem: why } = (await send('POST', `${path}/${segment(id)}/test`)).data
+    notify(ok ? 'ok' : 'bad', ok ? `The receiver responded with ${status}` : `The test event did not arrive: ${why}`)
+  }
+  const toggle = async (/** @type {Webhook} */ { id, enabled }) => {
+    await send('PATCH', `${path}/${segment(id)}`, { enabled: !enabled })
+    await reload()
+  }
+  const remove = async (/** @type {Webhook} */ { id, name }) => {
+    const body = html`<p>${stored(name, 100)} gets no more alerts, also none that wait.</p>`
+    if (!(await confirm({ title: 'Delete this webhook?', body, action: 'Delete webhook', isDanger: true }))) return
+    await send('DELETE', `${path}/${segment(id)}`)
+    await reload()
+  }
+  const add = async () => {
+    const made = await addWebhook()
+    if (made !== undefined) await reload()
+  }
+  const actions = (/** @type {Webhook} */ row) =>
+    html`${switchButton({ label: `Send to ${row.name.slice(0, 100)}`, on: row.enabled, onClick: () => void page.run(() => toggle(row)) })}
+      ${button(page, 'Test', () => test(row), '', `Test ${row.name.slice(0, 100)}`)}
+      ${button(page, 'Delete', () => remove(row), 'danger', `Delete ${row.name.slice(0, 100)}`)}`
+  return () => {
+    if (webhooks === undefined) return loading()
+    const create = page.may('webhooks.add') ? button(page, 'Add webhook', add, 'primary') : nothing
+    return html`<section class="stack">
+      ${heading('Webhooks', create)}
+      <p class="muted">Each gets an event when a budget reaches a percent, and when something needs attention. <a href="#/manual/alerts">How to verify what arrives</a></p>
+      ${table({
+        label: 'Webhooks',
+        columns: [
+          ...columns,
+          ...(page.may('webhooks.update') ? [{ title: '', align: /** @type {const} */ ('end'), cell: actions }] : []),
+        ],
+        rows: webhooks,
+        empty: empty(
+          'No webhooks',
+          'Alerts are in the log and in the metrics. Add a webhook to send them somewhere.',
+          create,
+        ),
+      })}
+    </section>`
+  }
+}
+
+/** @param {Webhook} webhook */
+function stateBadge({ enabled, failing_since: since, has_secret: isSigned }) {
+  if (!enabled) return badge('off', 'disabled')
+  if (!isSigned) return badge('bad', 'has no secret')
+  return since === null ? badge('ok', 'works') : badge('bad', 'fails')
+}
+
+/** @type {import('../types.ts').Column<Webhook>[]} */
+const columns = [
+  {
+    title: 'Webhook',
+    isHeader: true,
+    cell: ({ name, url }) => html`${stored(name, 120)}<div class="muted small">${mono(url, 200)}</div>`,
+  },
+  { title: 'Events', cell: ({ events }) => (events.includes('*') ? 'all' : mono(events.join(', '), 200)) },
+  {
+    title: 'State',
+    cell: (row) =>
+      html`${stateBadge(row)}${row.failing_since === null ? nothing : html`<div class="small">since ${ago(row.failing_since)}: ${stored(row.problem, 300)}</div>`}`,
+  },
+  { title: 'Waiting', align: 'end', cell: ({ waiting }) => count(waiting) },
+  { title: 'Last delivered', cell: ({ delivered_at: delivered }) => ago(delivered) },
+]
+
+/** Returns the new webhook, after its secret was shown. @returns {Promise<Webhook | undefined>} */
+async function addWebhook() {
+  const typed = { name: '', url: '' }
+  /** @type {(Webhook & { secret?: string }) | undefined} */
+  let made
+  /** @type {unknown} */
+  let failure
+  const set = (/** @type {keyof typeof typed} */ name) => (/** @type {string} */ text) => {
+    typed[name] = text
+    dialog.update()
+  }
+  const save = async (/** @type {() => void} */ close) => {
+    try {
+      made = (await send('POST', path, typed)).data
+      close()
+    } catch (error) {
+      failure = error
+      dialog.update()
+    }
+  }
+  const dialog = openDialog('Add webhook', (close) => {
+    const isEmpty = typed.name.trim() === '' || typed.url.trim() === ''
+    const asked = { onSubmit: () => void save(close), submit: 'Add webhook', disabled: isEmpty }
+    return html`<div class="body">${failure === undefined ? nothing : problem(failure)}
+      ${form(
+        asked,
+        html`${field({ label: 'Name', name: 'name', value: typed.name, onInput: set('name'), charactersMax: 128 })}
+        ${field({ label: 'URL', name: 'url', value: typed.url, onInput: set('url'), type: 'url', mono: true, help: 'https://. Private addresses need LATCHKEY_WEBHOOK_NETWORKS on the server.' })}`,
+      )}</div>`
+  })
+  await dialog.closed
+  if (made?.secret !== undefined) await showSecret(made.secret)
+  return made
+}
+
+/** @param {string} secret */
+async function showSecret(secret) {
+  await openDialog(
+    'The secret of the webhook',
+    (
+      close,
+    ) => html`<div class="body"><p>The receiver verifies with it. This is the only time that it is shown.</p>${code(secret, 'secret')}</div>
+      <div class="buttons"><button type="button" class="primary" @click=${() => close()}>I have copied it</button></div>`,
+    { stays: true },
+  ).closed
+}
