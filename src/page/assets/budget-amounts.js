@@ -48,6 +48,11 @@ export function windowsOf(limits) {
   }))
 }
 
+/** Whether its amount is a number. @param {Limit} limit */
+export function isComplete({ amount, unit }) {
+  return numberProblem(amount, { isWhole: unit !== 'usd', isRequired: true }) === undefined
+}
+
 /** @param {Budget['overrides']} overrides @returns {Override[]} */
 export function overrideRows(overrides) {
   return Object.entries(overrides ?? {}).flatMap(([value, windows]) =>
@@ -69,7 +74,7 @@ export function overridesOf(rows) {
 export function limitRow(name, limit, change, remove, before = nothing) {
   const { per, unit, amount } = limit
   const isBegun = amount.trim() === '' || /[.,]$/.test(amount)
-  return html`<div class="fields">
+  return html`<div class="limit">
     ${before}
     ${field({
       ...{ label: 'At most', name: `${name}-amount`, value: amount, inputMode: unit === 'usd' ? 'decimal' : 'numeric' },

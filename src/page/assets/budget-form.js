@@ -2,13 +2,13 @@
 /** @import { Budget, BudgetSimulation } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
 /** @import { Limit, Override } from './budget-amounts.js' */
-import { limitRow, limitsOf, newLimit, overrideRows, overridesOf, windowsOf } from './budget-amounts.js'
-import { asProblem, segment, send } from './client.js'
+import { isComplete, limitRow, limitsOf, newLimit, overrideRows, overridesOf, windowsOf } from './budget-amounts.js'
+import { segment, send } from './client.js'
 import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
 import { debounce, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { at, callout, count, heading, loading, mayNot, meter, stored } from './parts.js'
+import { at, callout, count, heading, loading, mayNot, problem, stored } from './parts.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
 
@@ -88,7 +88,11 @@ const save = (edited, id) =>
 /** @param {Page} page @param {string} [id] none for a new budget */
 export function budgetForm(page, id) {
   page.title(id === undefined ? 'New budget' : 'Edit budget')
-  const simulation = createSimulation(page, () => bodyOf(edited.draft.values))
+  const simulation = createSimulation(page, () => {
+    const { limits, overrides, ...values } = edited.draft.values
+    // What somebody has just begun to type is left out.
+    return bodyOf({ ...values, limits: limits.filter(isComplete), overrides: overrides.filter(isOverride) })
+  })
   const edited = createBudgetEdit(page, id, simulation.refresh)
   const open = async () => {
     if (id === undefined) begin(edited, valuesOf())
@@ -106,15 +110,23 @@ export function budgetForm(page, id) {
       onSubmit: () => void save(edited, id),
       submit: id === undefined ? 'Create budget' : 'Save',
       busy,
-      disabled: draft.values.name.trim() === '' || conflict !== undefined,
+      disabled: draft.values.name.trim() === '' || !isWhole(draft.values) || conflict !== undefined,
       cancel: href(id === undefined ? ['budgets'] : ['budgets', id]),
     }
-    return html`<div class="columns even">
+    return html`<div class="columns">
       <section class="card">${trouble(edited, () => void save(edited, id), open)}${form(asked, fields(edited))}</section>
       <section class="card" aria-live="polite">${heading('The last 30 days with this budget')}${simulation.show()}</section>
     </div>`
   }
 }
+
+/** Whether every limit has its amount. @param {BudgetValues} values */
+function isWhole({ limits, overrides }) {
+  return limits.length > 0 && limits.every(isComplete) && overrides.every(isOverride)
+}
+
+/** @param {Override} row */
+const isOverride = (row) => isComplete(row) && row.value.trim() !== ''
 
 /** @param {Edited} edited @returns {Content} */
 function fields(edited) {
@@ -130,10 +142,11 @@ function fields(edited) {
         ['', 'everything together'],
         ['key', 'each key'],
         ['policy', 'each policy'],
-        ['attribution', 'each attribution: what the policy or a trusted header says'],
+        ['attribution', 'each attribution'],
         ['label', 'each value of a label'],
       ],
     })}
+    ${each === 'attribution' ? html`<p class="help">What a policy takes from the token, or a trusted front end from its header</p>` : nothing}
     ${each === 'label' ? draft.field('label', 'Label', { mono: true, help: 'Such as team. Keys have labels.' }) : nothing}
     ${limits.map((limit, index) => limitRow(`limit-${index}`, limit, set(index), remove(index)))}
     <div><button type="button" @click=${() => draft.set('limits')([...limits, newLimit()])}>Add a limit</button></div>
@@ -196,9 +209,12 @@ function createSimulation(page, body) {
   /** @type {unknown} */
   let failure
   let asked = 0
+  let isEmpty = true
   const ask = async () => {
     const turn = ++asked
     const { name: _name, ...fields } = body()
+    isEmpty = Array.isArray(fields.windows) && fields.windows.length === 0
+    if (isEmpty) return page.update()
     const sent = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
     try {
       const { data } = await send('POST', '/budget-simulations', sent)
@@ -211,8 +227,8 @@ function createSimulation(page, body) {
   return {
     refresh: debounce(ask, simulateMilliseconds),
     show: () => {
-      if (failure !== undefined)
-        return html`<p class="muted">Complete the limits to see what they would have refused: ${stored(asProblem(failure).message, 500)}.</p>`
+      if (isEmpty) return html`<p class="muted">Enter a limit to see what it would have refused.</p>`
+      if (failure !== undefined) return problem(failure)
       return found === undefined ? loading() : result(found)
     },
   }
@@ -246,7 +262,7 @@ function result({
       },
       { title: 'Requests', align: 'end', cell: ({ requests: own }) => count(own) },
       { title: 'Refused', align: 'end', cell: ({ refused: own }) => count(own) },
-      { title: 'Most used of a limit', cell: ({ share }) => meter(share, 1, '') },
+      { title: 'Most used', align: 'end', cell: ({ share }) => `${count(Math.round(share * 100))}%` },
     ],
     rows: data.slice(0, valuesShown),
     key: ({ value }) => value,
