@@ -32,7 +32,7 @@ export function budgetsCommand(): Command {
 function createCommand(): Command {
   const made = command('create', 'Create a budget; it counts what its current periods have already used', [
     'budgets create --name everything --windows month=500usd',
-    'budgets create --name repositories --each attribution --windows month=20usd day=5usd',
+    'budgets create --name repositories --each attribution --windows month=20usd --overrides 456789:month=50usd',
     'budgets create --name research --applies-to scope.json --windows week=1000000tokens --mode warn',
   ])
   return operationCommand(

@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { Fault } from '../../src/fault.ts'
 import { amountText } from '../../src/values/amount-text.ts'
+import { readJsonFile } from './input-files.ts'
 import { dollars } from './render.ts'
 
 type Window = { per: string; usd?: number; tokens?: number; requests?: number }
@@ -20,6 +21,25 @@ export function windowsFrom(texts: readonly string[]): Window[] {
       )
     return { per, ...read }
   })
+}
+
+const overridePattern = /^(.+):((?:hour|day|week|month|lifetime)=.+)$/
+
+/**
+ * Reads words such as `456789:month=50usd`, or one word that names a JSON file.
+ * @throws Fault `usage`
+ */
+export function overridesFrom(texts: readonly string[]): unknown {
+  const [first = '', ...more] = texts
+  if (more.length === 0 && !overridePattern.test(first)) return readJsonFile(first)
+  const read = texts.map((text) => {
+    const [, value = '', windows = ''] = overridePattern.exec(text) ?? []
+    if (value !== '') return { value, windows: windowsFrom([windows]) }
+    const rule = 'use VALUE:PERIOD=AMOUNT, such as 456789:month=50usd, or one JSON file'
+    throw new Fault('usage', `${JSON.stringify(text)} is not a valid value for --overrides: ${rule}`)
+  })
+  const byValue = Map.groupBy(read, ({ value }) => value)
+  return Object.fromEntries([...byValue].map(([value, of]) => [value, of.flatMap(({ windows }) => windows)]))
 }
 
 export type Amounts = Omit<Window, 'per'>

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { Field, Fields, Flag } from '../../src/admin/kinds/fields.ts'
 import { Fault } from '../../src/fault.ts'
-import { windowsFrom } from './budget-windows.ts'
+import { overridesFrom, windowsFrom } from './budget-windows.ts'
 import type { Options } from './command-line.ts'
 import { readJsonFile, readTextFile } from './input-files.ts'
 import { durationSeconds, futureText, money, removable, wholeNumber } from './option-values.ts'
@@ -53,6 +53,7 @@ function sentBy(flag: Flag, options: Options): unknown {
   if (flag.form === 'pairs' && Array.isArray(given))
     return Object.fromEntries(given.map((text) => pairOf(String(text), flag)))
   if (flag.form === 'windows' && Array.isArray(given)) return windowsFrom(given.map(String))
+  if (flag.form === 'overrides' && Array.isArray(given)) return overridesFrom(given.map(String))
   if (flag.form === 'numbers') return given === null ? [] : numbersFrom(given, flag)
   const read = flag.form && contents[flag.form]
   return read !== undefined && typeof given === 'string' ? read(given) : given

@@ -91,9 +91,9 @@ export const budgetFields = {
     normal: withoutEmpty,
     shown: type({ '[string]': shownWindow.array() }).or('null'),
     flag: {
-      option: '--overrides <file>',
-      says: 'JSON file with other windows for single values of --each',
-      form: 'json-file',
+      option: '--overrides <values...>',
+      says: 'other windows for single values of --each, such as 456789:month=50usd; or a JSON file with them',
+      form: 'overrides',
       no: 'remove the other windows',
     },
   },

@@ -24,6 +24,7 @@ export type Flag = {
     | 'yes-no'
     | 'pairs'
     | 'windows'
+    | 'overrides'
   no?: string
 }
 

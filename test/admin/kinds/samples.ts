@@ -239,7 +239,7 @@ function argumentOf(field: Field | undefined, name: string, value: unknown): str
   if (value === null) return no === undefined ? [] : [`--no-${long.slice(2)}`]
   if (placeholder.length === 0) return [value === true ? long : `--no-${long.slice(2)}`]
   if (form === 'text-file') return [long, fileWith(name, String(value))]
-  if (form === 'json-file') return [long, fileWith(name, JSON.stringify(value))]
+  if (form === 'json-file' || form === 'overrides') return [long, fileWith(name, JSON.stringify(value))]
   if (form === 'yes-no') return [long, value === true ? 'yes' : 'no']
   if (form === 'windows')
     return [
