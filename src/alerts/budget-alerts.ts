@@ -17,13 +17,16 @@ export type BudgetAlerts = {
 /** What is remembered only saves commits: the name of an alert makes it happen once. */
 const rememberedMax = 50_000
 
-export function createBudgetAlerts(budgets: Pick<Budgets, 'all' | 'sums' | 'spentOf'>, alerts: Alerts): BudgetAlerts {
+export function createBudgetAlerts(
+  budgets: Pick<Budgets, 'all' | 'sums' | 'shareOf' | 'spentOf'>,
+  alerts: Alerts,
+): BudgetAlerts {
   const raised = new Set<string>()
 
   function look(budget: Budget, counter: string, at: number): void {
     const { alerts: percents, organizationId } = budget.row
-    const lowest = Math.min(...percents)
-    if (percents.length === 0) return
+    const [lowest] = percents
+    if (lowest === undefined || budgets.shareOf(budget, counter, at) * 100 < lowest) return
     for (const [per, share, amount] of sharesOf(budgets.spentOf(budget, counter, at))) {
       if (share < lowest) continue
       const window = budget.windows.find((each) => each.per === per)

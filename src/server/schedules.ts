@@ -94,14 +94,19 @@ const [deliverMilliseconds, cleanMilliseconds] = [5_000, 60 * 60_000]
  * Looks at all budgets once, since alerts of what was spent before a crash may be missing, and sends what is due on a timer. Returns a
  * function that stops both timers; `stop` of the server waits for what is on its way.
  */
-function deliverOnSchedule({ alerts, budgetAlerts, outbox, database, now, log }: Context): () => void {
+function deliverOnSchedule({ alerts, budgetAlerts, outbox, budgets, follow, database, now, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'alerts_not_delivered', { reason: describeError(error) })
   void budgetAlerts.lookAtAll(now())
   const releasing = database.shared === undefined ? outbox.release() : Promise.resolve()
   void releasing.then(outbox.deliver).catch(logFailure)
+  const deliver = async () => {
+    // On a server database, budgets count what was used with the next request, which may be long in coming.
+    if (database.shared !== undefined && budgets.all().length > 0) await follow.fresh()
+    await Promise.all([alerts.retry(), outbox.deliver()])
+  }
   const stops = [
     // A webhook that is slow holds up no other.
-    every(deliverMilliseconds, () => void Promise.all([alerts.retry(), outbox.deliver()])),
+    every(deliverMilliseconds, () => void deliver().catch(logFailure)),
     every(cleanMilliseconds, outbox.clean, logFailure),
   ]
   return () => {

@@ -54,6 +54,8 @@ export type Budgets = {
    * or a budget has as many counters as it can have, of which some may be of the past.
    */
   onStale: (() => void)[]
+  /** The greatest share that a counter has spent of what it may use, over all windows and measures. */
+  shareOf: (budget: Budget, counter: string, at: number) => number
   /** What a counter of a budget spent, by window and measure. */
   spentOf: (budget: Budget, counter: string, now: number) => RemainingAmount[]
   /** What remains of every budget that a caller has, whatever models they ask for. */
@@ -105,6 +107,7 @@ export function createBudgets(): Budgets {
       limitOf: (counter) => running.limitOf(counter),
       nameOf: (counter) => running.nameOf(counter),
     },
+    shareOf: (...asked) => shareSpent(state, ...asked),
     spentOf: (...asked) => amountsSpent(state, ...asked),
     remainingFor: (key, request, now) =>
       budgetsOf(state, key).flatMap((budget) =>

@@ -4,6 +4,7 @@ import { metricsText } from '../../src/monitoring/metrics-report.ts'
 import { examineNow } from '../../src/server/schedules.ts'
 import { question } from '../support/inference.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
+import { isServerKind } from '../support/server-kind.ts'
 import { type ReceivedEvent, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 type Key = Row & { key: string }
@@ -45,7 +46,8 @@ const ask = async ({ key }: Key, times = 1) => {
 }
 /** All that was raised is saved and sent. */
 const settle = async () => {
-  const { alerts, outbox } = latchkey.server.context
+  const { alerts, outbox, follow } = latchkey.server.context
+  await follow.fresh()
   await alerts.settle()
   await outbox.deliver()
 }
@@ -256,7 +258,8 @@ describe('a webhook', () => {
 })
 
 describe('a finding of the doctor', () => {
-  test('is sent when it appears and when it is gone, and not in between', async () => {
+  // Nodes do not see the same, so that of several it takes a quarter of an hour.
+  test.skipIf(isServerKind)('is sent when it appears and when it is gone, and not in between', async () => {
     const { context } = latchkey.server
     await examineNow(context)
     await settle()

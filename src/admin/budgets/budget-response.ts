@@ -1,6 +1,8 @@
 // What operations return of a budget: its row, and what was spent of it.
+import { createPace } from '../../../db/read/pace.ts'
 import type { Budget as BudgetRow } from '../../../db/schema/budget-schema.ts'
 import type { RemainingAmount } from '../../spending/budget-state.ts'
+import { createLargest } from '../../values/largest.ts'
 import { type } from '../../values/shape.ts'
 import { budgetFields } from '../kinds/budget.ts'
 import { responseOf, showFields } from '../kinds/fields.ts'
@@ -47,34 +49,36 @@ export function showBudget(
   >
 }
 
-/** What was spent of a budget. Those of a budget that is not in force are unknown. */
-export function showSpent(context: ShowContext, row: Readonly<BudgetRow>, valuesMax: number) {
+/** What was spent of a budget, while other work goes on. Those of a budget that is not in force are unknown. */
+export async function showSpent(context: ShowContext, row: Readonly<BudgetRow>, valuesMax: number) {
   const { budgets, now } = context
   const budget = budgets.all().find((each) => each.row.id === row.id)
   if (budget === undefined) return {}
   const at = now()
   if (row.each === null) return { spent: budgets.spentOf(budget, '', at).map(showRemaining) }
-  const counters = [...budgets.sums().countersOf(budget)]
-  const values = counters
-    .map((value) => ({ value, spent: budgets.spentOf(budget, value, at) }))
-    .filter(({ spent }) => spent.some((each) => each.spent > 0))
-    .map((each) => ({ ...each, share: shareOf(each.spent) }))
-    .toSorted((one, other) => other.share - one.share || (one.value < other.value ? -1 : 1))
-  const shown = values.slice(0, valuesMax).map(({ value, spent }) => ({
+  const first = createLargest<{ value: string; share: number }>(
+    valuesMax,
+    (one, other) => other.share - one.share || (one.value < other.value ? -1 : 1),
+  )
+  const pace = createPace()
+  let value_count = 0
+  for (const value of budgets.sums().countersOf(budget)) {
+    const share = budgets.shareOf(budget, value, at)
+    if (share > 0) value_count += 1
+    if (share > 0) first.add({ value, share })
+    const wait = pace()
+    if (wait !== undefined) await wait
+  }
+  const values = first.values().map(({ value }) => ({
     ...namedValue(value, nameOfValue(context, row.each, value)),
-    spent: spent.map(showRemaining),
+    spent: budgets.spentOf(budget, value, at).map(showRemaining),
   }))
-  return { values: shown, value_count: values.length }
+  return { values, value_count }
 }
 
 /** A value, with the name of what it is the id of. */
 export function namedValue(value: string, name: string | undefined): { value: string; name?: string } {
   return name === undefined ? { value } : { value, name }
-}
-
-/** How much of the window that runs out first is spent. */
-function shareOf(spent: readonly RemainingAmount[]): number {
-  return Math.max(...spent.map((each) => (each.limit === 0 ? 1 : each.spent / each.limit)))
 }
 
 export function showRemaining({

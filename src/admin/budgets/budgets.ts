@@ -129,10 +129,12 @@ async function listAll(
   )
   const { page, ...total } = pageOfRows(rows, asked)
   const names = await workspaceNames(context, id)
-  const data = page.map((row) => ({
-    ...showBudget(context, row, (workspace) => names.get(workspace) ?? workspace),
-    ...showSpent(context, row, valuesOfMany),
-  }))
+  const data: Awaited<ReturnType<typeof show>>[] = []
+  for (const row of page)
+    data.push({
+      ...showBudget(context, row, (workspace) => names.get(workspace) ?? workspace),
+      ...(await showSpent(context, row, valuesOfMany)),
+    })
   return { data, ...total }
 }
 
@@ -144,7 +146,7 @@ async function show(context: ShowContext & Needs<'orm'>, row: Readonly<Budget>) 
   const names = await workspaceNames(context, row.organizationId)
   return {
     ...showBudget(context, row, (id) => names.get(id) ?? id),
-    ...showSpent(context, row, valuesOfOne),
+    ...(await showSpent(context, row, valuesOfOne)),
   }
 }
 

@@ -7,6 +7,7 @@ import { Fault } from '../../fault.ts'
 import { type Amounts, type Budget, compileBudget, type KeyFacts } from '../../spending/budget.ts'
 import { hourOf, startOfHour } from '../../spending/periods.ts'
 import { createSimulation, type SimulatedCounter, type Simulation } from '../../spending/simulation.ts'
+import { createLargest } from '../../values/largest.ts'
 import { type } from '../../values/shape.ts'
 import { referenceShape, timeShape } from '../../values/shapes.ts'
 import { budgetFields } from '../kinds/budget.ts'
@@ -69,7 +70,7 @@ async function simulate(context: SimulateContext, asked: typeof input.infer): Pr
   const { simulation, isEstimated } = await replay(context, budget, first, until)
   const nameOf = (value: string) => nameOfValue(context, budget.row.each, value)
   return {
-    ...summaryOf(simulation.counters(), nameOf),
+    ...(await summaryOf(simulation.counters(), nameOf)),
     since: timeOf(first),
     until: timeOf(until),
     estimated: isEstimated,
@@ -103,7 +104,11 @@ async function replay(context: SimulateContext, budget: Budget, since: number, u
   let sums = new Map<string, Amounts>()
   const endHour = async () => {
     if (sums.size === 0) return
-    const runningOut = simulation.addHour(startOfHour(hour), sums)
+    const runningOut = new Set<string>()
+    for (const part of inParts(sums)) {
+      for (const counter of simulation.addHour(startOfHour(hour), part)) runningOut.add(counter)
+      await pace()
+    }
     if (runningOut.size > 0) await replayHour(context, { budget, simulation, find, hour, sums, runningOut, state })
     sums = new Map()
   }
@@ -118,6 +123,20 @@ async function replay(context: SimulateContext, budget: Budget, since: number, u
     }
   await endHour()
   return { simulation, isEstimated: state.isEstimated }
+}
+
+const countersAtOnce = 500
+
+/** Each hour can have as many counters as a budget has. */
+function* inParts(sums: ReadonlyMap<string, Amounts>): Generator<Map<string, Amounts>> {
+  let part = new Map<string, Amounts>()
+  for (const [counter, sum] of sums) {
+    part.set(counter, sum)
+    if (part.size < countersAtOnce) continue
+    yield part
+    part = new Map()
+  }
+  yield part
 }
 
 type HourInDetail = {
@@ -201,18 +220,27 @@ function without(sum: Amounts, seen: Amounts): Amounts {
   }
 }
 
-function summaryOf(counters: readonly SimulatedCounter[], nameOf: (value: string) => string | undefined) {
-  const inOrder = counters.toSorted(
+async function summaryOf(counters: readonly SimulatedCounter[], nameOf: (value: string) => string | undefined) {
+  const worst = createLargest<SimulatedCounter>(
+    valuesShown,
     (one, other) => other.refused - one.refused || other.share - one.share || (one.counter < other.counter ? -1 : 1),
   )
-  const first = Math.min(...counters.map(({ firstRefusedAt }) => firstRefusedAt ?? Infinity))
+  const sum = { requests: 0, refused: 0, values_refused: 0 }
+  let first = Infinity
+  const pace = createPace()
+  for (const each of counters) {
+    worst.add(each)
+    sum.requests += each.requests
+    sum.refused += each.refused
+    if (each.refused > 0) sum.values_refused += 1
+    first = Math.min(first, each.firstRefusedAt ?? Infinity)
+    await pace()
+  }
   return {
-    requests: counters.reduce((sum, { requests }) => sum + requests, 0),
-    refused: counters.reduce((sum, { refused }) => sum + refused, 0),
+    ...sum,
     first_refused_at: timeOf(first === Infinity ? null : first),
     value_count: counters.length,
-    values_refused: counters.filter(({ refused }) => refused > 0).length,
-    data: inOrder.slice(0, valuesShown).map(({ counter, requests, refused, firstRefusedAt, share }) => ({
+    data: worst.values().map(({ counter, requests, refused, firstRefusedAt, share }) => ({
       ...namedValue(counter, nameOf(counter)),
       ...{ requests, refused, first_refused_at: timeOf(firstRefusedAt) },
       share: Math.min(share, Number.MAX_SAFE_INTEGER),
