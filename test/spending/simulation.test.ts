@@ -60,12 +60,15 @@ function replay(row: BudgetRow, requests: readonly PastRequest[]): Map<string, n
   return refused
 }
 
+const amounts = fc.record({ requests: fc.nat(9), tokens: fc.nat(25) }, { requiredKeys: [] })
 const windows = fc
-  .record({ hour: fc.nat(6), day: fc.nat(20), month: fc.nat(40) }, { requiredKeys: [] })
-  .filter((given) => Object.keys(given).length > 0)
+  .record({ hour: amounts, day: amounts, month: amounts }, { requiredKeys: [] })
   .map((given) =>
-    Object.entries(given).map(([per, requests]) => ({ per, requests, tokens: requests * 3 }) as BudgetWindow),
+    Object.entries(given).flatMap(([per, own]) =>
+      Object.keys(own).length === 0 ? [] : [{ per, ...own } as BudgetWindow],
+    ),
   )
+  .filter((given) => given.length > 0)
 const past = fc
   .array(fc.record({ counter: fc.constantFrom('a', 'b', ''), minutes: fc.nat(3 * 24 * 60), tokens: fc.nat(9) }), {
     maxLength: 120,
