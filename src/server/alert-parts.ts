@@ -5,9 +5,10 @@ import { type Alerts, createAlerts } from '../alerts/alerts.ts'
 import { type BudgetAlerts, createBudgetAlerts } from '../alerts/budget-alerts.ts'
 import { createOutbox, type Outbox } from '../alerts/outbox.ts'
 import { sendEvent } from '../alerts/send.ts'
+import { createFindingCounts, type FindingCounts } from '../monitoring/finding-counts.ts'
 import type { Metrics } from '../observe/metrics.ts'
 
-export type AlertParts = { alerts: Alerts; budgetAlerts: BudgetAlerts; outbox: Outbox }
+export type AlertParts = { alerts: Alerts; budgetAlerts: BudgetAlerts; outbox: Outbox; findingCounts: FindingCounts }
 
 type AlertContext = Needs<'orm' | 'writer' | 'registry' | 'budgets' | 'now' | 'log' | 'outbound' | 'config'> & {
   metrics: Metrics
@@ -27,5 +28,5 @@ export function createAlertParts(admin: AlertContext, masterKey: CryptoKey): Ale
   budgets.onNear.push(budgetAlerts.look)
   // After the sums are built again, so that a new budget or percent alerts of what was spent already.
   registry.onBudgetsChanged.push(async () => void budgetAlerts.lookAtAll(now()))
-  return { alerts, budgetAlerts, outbox }
+  return { alerts, budgetAlerts, outbox, findingCounts: createFindingCounts() }
 }

@@ -34,7 +34,6 @@ import { nameInstallation } from '../inference/upstream/forwarding-loop.ts'
 import { createReachability } from '../inference/upstream/reachability.ts'
 import { createKeyRates } from '../keys/key-rates.ts'
 import { createTokenCache } from '../keys/token-cache.ts'
-import { createFindingCounts, type FindingCounts } from '../monitoring/finding-counts.ts'
 import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
@@ -88,7 +87,7 @@ export type Context = OpenContext &
   MetricsEndpointContext &
   RevisionContext &
   AlertParts &
-  QueueContext & { accessLog: AccessLog; findingCounts: FindingCounts }
+  QueueContext & { accessLog: AccessLog }
 
 /** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
@@ -205,8 +204,7 @@ export async function openServing(
   const credentials = createCredentials({ ...admin, masterKey, fetch })
   const observed = {
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
-    ...createQueueing({ ...admin, reachability, credentials, fetch }),
-    ...{ findingCounts: createFindingCounts(), ...createAlertParts(admin, masterKey) },
+    ...{ ...createQueueing({ ...admin, reachability, credentials, fetch }), ...createAlertParts(admin, masterKey) },
     backupEveryMilliseconds: backup?.everyMilliseconds,
     folders: {
       data: admin.database.kind === 'file' ? dirname(admin.database.path) : undefined,

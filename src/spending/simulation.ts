@@ -44,6 +44,7 @@ export function createSimulation(budget: Budget): Simulation {
   /** The least part of this that fits into all windows; 1 if all of it does, and 0 once one of them is spent. */
   function fittingPart({ counter, windows }: CounterState, at: number, sum: Amounts): number {
     return Math.min(
+      1,
       ...windows.map((used, index) => {
         const limit = budget.limitOf(counter, index, at)
         return Math.min(...measures.map((measure) => partOf(limit[measure] - used[measure], sum[measure])))

@@ -11,7 +11,15 @@ const hour = 3_600_000
 
 const rowOf = (windows: BudgetWindow[], overrides: BudgetRow['overrides'] = null): BudgetRow => ({
   ...{ id: 'b', organizationId: 'o', name: 'b', enabled: true, appliesTo: null, each: 'attribution', overrides },
-  ...{ windows, topUps: null, mode: 'block', unpriced: 'count', hold: 'expected', alerts: [] },
+  ...{
+    windows,
+    topUps: null,
+    mode: 'block',
+    unpriced: 'count',
+    hold: 'expected',
+    alerts: [],
+    concurrentRequests: null,
+  },
   ...{ createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null },
 })
 

@@ -9,7 +9,7 @@ import { createBudgetSums } from '../../src/spending/sums.ts'
 const rowOf = (mode: BudgetRow['mode']): BudgetRow => ({
   ...{ id: 'b', organizationId: 'o', name: 'each', enabled: true, appliesTo: null, each: 'attribution' },
   ...{ overrides: null, windows: [{ per: 'day', requests: 9 }], topUps: null, mode, unpriced: 'count', hold: 'off' },
-  ...{ alerts: [], createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null },
+  ...{ alerts: [], concurrentRequests: null, createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null },
 })
 const key = { id: 'k', organizationId: 'o', workspaceId: 'w', labels: null }
 

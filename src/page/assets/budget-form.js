@@ -8,6 +8,7 @@ import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
 import { debounce, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
+import { numberOf, numberText } from './number.js'
 import { at, callout, count, heading, loading, mayNot, problem, stored } from './parts.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
@@ -16,7 +17,7 @@ const path = '/budgets'
 const [simulateMilliseconds, valuesShown] = [400, 8]
 
 /** What the form holds. `label`: of `each`, where that is a label. */
-/** @typedef {{ name: string, each: string, label: string, limits: Limit[], overrides: Override[], workspaces: string, keys: string, labels: string, policies: string, models: string, mode: string, hold: string, unpriced: string, alerts: string }} BudgetValues */
+/** @typedef {{ name: string, each: string, label: string, limits: Limit[], overrides: Override[], workspaces: string, keys: string, labels: string, policies: string, models: string, mode: string, hold: string, unpriced: string, alerts: string, running: string }} BudgetValues */
 
 const lists = /** @type {const} */ (['workspaces', 'keys', 'policies', 'models'])
 const scopeFields = /** @type {const} */ ([...lists, 'labels'])
@@ -38,6 +39,7 @@ function valuesOf(budget) {
       .map((pair) => pair.join('='))
       .join('\n'),
     ...{ mode, hold, unpriced: budget?.unpriced ?? 'count', alerts: (budget?.alerts ?? [80, 100]).join(' ') },
+    running: numberText(budget?.concurrent_requests),
   }
 }
 
@@ -51,7 +53,7 @@ const linesOf = (text) =>
     .filter(Boolean)
 
 /** @param {BudgetValues} values @returns {Record<string, unknown>} */
-function bodyOf({ name, each, label, limits, overrides, labels, mode, hold, unpriced, alerts, ...more }) {
+function bodyOf({ name, each, label, limits, overrides, labels, mode, hold, unpriced, alerts, running, ...more }) {
   const scope = Object.fromEntries(lists.map((kind) => [kind, linesOf(more[kind])]).filter(([, list]) => list?.length))
   const pairs = linesOf(labels).map((line) => line.split('='))
   if (pairs.length > 0)
@@ -63,6 +65,7 @@ function bodyOf({ name, each, label, limits, overrides, labels, mode, hold, unpr
     windows: windowsOf(limits),
     overrides: overridesOf(overrides),
     ...{ mode, hold, unpriced },
+    concurrent_requests: numberOf(running, { isWhole: true }),
     alerts: alerts
       .split(/[\s,]+/)
       .filter(Boolean)
@@ -121,8 +124,8 @@ export function budgetForm(page, id) {
 }
 
 /** Whether every limit has its amount. @param {BudgetValues} values */
-function isWhole({ limits, overrides }) {
-  return limits.length > 0 && limits.every(isComplete) && overrides.every(isOverride)
+function isWhole({ limits, overrides, running }) {
+  return (limits.length > 0 || running.trim() !== '') && limits.every(isComplete) && overrides.every(isOverride)
 }
 
 /** @param {Override} row */
@@ -151,6 +154,7 @@ function fields(edited) {
     ${limits.map((limit, index) => limitRow(`limit-${index}`, limit, set(index), remove(index)))}
     <div><button type="button" @click=${() => draft.set('limits')([...limits, newLimit()])}>Add a limit</button></div>
     ${isForEach ? overrideFields(edited) : nothing}
+    ${draft.field('running', 'Requests at once', { required: false, inputMode: 'numeric', help: 'More wait for their turn. Empty: any number' })}
     <details ?open=${scopeFields.some((kind) => draft.values[kind] !== '')}>
       <summary>Only some requests</summary>
       <p class="help">All that is set must match. One per line.</p>

@@ -134,9 +134,10 @@ function usageOf({ each }) {
 }
 
 /** @param {Budget} budget */
-function details({ windows, each, applies_to: scope, overrides, unpriced, hold, alerts }) {
+function details({ windows, concurrent_requests: most, each, applies_to: scope, overrides, unpriced, hold, alerts }) {
   return facts([
-    ['Limits', windowsText(windows)],
+    ['Limits', windows.length === 0 ? html`<span class="muted">none</span>` : windowsText(windows)],
+    ...(most === null ? [] : [/** @type {[string, any]} */ (['Requests at once', count(most)])]),
     ['Counts', eachText(each)],
     ['Applies to', scope === null ? html`<span class="muted">everything</span>` : scopeText(scope)],
     ...Object.entries(overrides ?? {}).map(
