@@ -26,7 +26,7 @@ let writer: Writer
 const budget: BudgetRow = {
   ...{ id: 'shared', organizationId: 'own', name: 'shared', enabled: true, appliesTo: null, each: 'attribution' },
   ...{ windows: [{ per: 'day', requests: 12, tokens: 100 }], overrides: null, topUps: null, mode: 'block' },
-  ...{ unpriced: 'count', createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null, hold: 'expected' },
+  ...{ unpriced: 'count', createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null, hold: 'expected', alerts: [] },
   concurrentRequests: null,
 }
 

@@ -180,6 +180,7 @@ describe('budgets.simulate', () => {
     [{ windows: [{ per: 'day' }] }, 'add usd, tokens or requests'],
     [{ windows: [{ per: 'day', usd: 1 }], since: '2020-01-01T00:00:00Z' }, 'at most 92 days ago'],
     [{ budget: 'none such' }, 'none such'],
+    [{ each: 'session', windows: [{ per: 'day', usd: 1 }] }, 'cannot be simulated'],
   ])('refuses %p', async (input, message) => {
     await expect(simulated(input)).rejects.toThrow(message)
   })

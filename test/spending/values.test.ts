@@ -17,13 +17,16 @@ const key = { id: 'k', organizationId: 'o', workspaceId: 'w', labels: null }
 function fullBudget(mode: BudgetRow['mode']) {
   const compiled = [compileBudget(rowOf(mode), null)]
   const budgets = createBudgets()
-  budgets.install(compiled, createBudgetSums(compiled, 2))
+  budgets.install(
+    compiled,
+    createBudgetSums(compiled, () => 0, 2),
+  )
   const amounts = { requests: 1, tokens: 0, nanodollars: 0 }
   for (const attribution of ['one', 'two'])
-    budgets.add(key, { policyId: null, attribution, model: null, at: 0, amounts })
+    budgets.add(key, { policyId: null, attribution, session: null, model: null, at: 0, amounts })
   return (attribution: string) => {
     try {
-      budgets.check(key, { policyId: null, attribution, models: [] }, () => true, 0)
+      budgets.check(key, { policyId: null, attribution, session: null, models: [] }, () => true, 0)
       return 'admitted'
     } catch (error) {
       const { code, reason, subject, message } = error as Fault
@@ -48,12 +51,12 @@ test('a budget that only warns refuses no value', () => {
 test('a budget may have 100,000 values', () => {
   const compiled = [compileBudget(rowOf('block'), null)]
   const [budget] = compiled
-  const sums = createBudgetSums(compiled)
+  const sums = createBudgetSums(compiled, () => 0)
   const amounts = { requests: 1, tokens: 0, nanodollars: 0 }
   let hadRoom = true
   for (let count = 0; count < 100_000; count++) {
     hadRoom &&= budget !== undefined && sums.hasRoomFor(budget, `v${count}`)
-    sums.add(compiled, key, { policyId: null, attribution: `v${count}`, model: null, at: 0, amounts })
+    sums.add(compiled, key, { policyId: null, attribution: `v${count}`, session: null, model: null, at: 0, amounts })
   }
   expect(hadRoom).toBe(true)
   expect(budget && sums.hasRoomFor(budget, 'v100000')).toBe(false)

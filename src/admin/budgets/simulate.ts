@@ -62,6 +62,8 @@ async function simulate(context: SimulateContext, asked: typeof input.infer): Pr
     await rowOf(context, asked, organizationId),
     registry.organizations.get(organizationId)?.timeZone ?? null,
   )
+  if (budget.row.each === 'session')
+    throw new Fault('invalid', 'A budget for each session cannot be simulated: choose another each')
   const until = now()
   const since = asked.since?.getTime() ?? until - daysDefault * dayMilliseconds
   if (since >= until || until - since > daysMax * dayMilliseconds)
@@ -191,7 +193,7 @@ function createKeyFinder({ registry: { keys, deleted } }: Needs<'registry'>, bud
 
 async function counterOf(budget: Budget, find: FindKey, request: PastRequest): Promise<string | undefined> {
   const key = await find(request.keyId)
-  return key !== undefined && budget.counts(request) ? budget.counterOf(key, request) : undefined
+  return key !== undefined && budget.counts(request) ? budget.counterOf(key, { ...request, session: null }) : undefined
 }
 
 function requestOf([_hour, keyId, policyId, attribution, model]: HourTotals): PastRequest {
