@@ -80,12 +80,12 @@ export function createHolds(): Holds {
   return {
     take: (parts, isTurn) => {
       for (const part of parts) if (!hasRoom(counters.get(part.name), part, isTurn)) return part.name
-      for (const { name, own, isSliced } of parts) {
+      for (const { name, own, left, isSliced } of parts) {
         const counter = counterOf(name)
         counter.holding += 1
         add(counter, own, 1)
         if (isSliced !== true || counter.reserve === undefined) continue
-        add(counter.reserve, own, -1)
+        add(counter.reserve, limitedOf(own, left), -1)
         counter.isUsed = true
       }
       let isHeld = true
@@ -146,6 +146,15 @@ function add(sum: Amounts, { nanodollars, tokens, requests }: Amounts, sign: 1 |
   sum.requests += sign * requests
 }
 
+/** Nothing is in reserve of what the budget does not limit. */
+function limitedOf({ nanodollars, tokens, requests }: Amounts, left: Amounts): Amounts {
+  return {
+    nanodollars: left.nanodollars === Infinity ? 0 : nanodollars,
+    tokens: left.tokens === Infinity ? 0 : tokens,
+    requests: left.requests === Infinity ? 0 : requests,
+  }
+}
+
 function hasRoom(counter: Counter | undefined, { own, left, isSliced }: HeldPart, isTurn: boolean): boolean {
   if (counter !== undefined && !isTurn && counter.waiting.length > 0) return false
   if (isSliced === true) return counter?.reserve !== undefined && fitsReserve(left, counter.reserve, own)
@@ -187,7 +196,6 @@ function fits(left: Amounts, held: Amounts, own: Amounts): boolean {
   )
 }
 
-/** Nothing is in reserve of what the budget does not limit. */
 function fitsReserve(left: Amounts, reserve: Amounts, own: Amounts): boolean {
   return (
     (left.nanodollars === Infinity || own.nanodollars <= reserve.nanodollars) &&

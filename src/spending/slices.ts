@@ -83,10 +83,13 @@ function requestFor({ own }: SlicedPart, left: Amounts, held: Amounts, limit: Am
   const request = { held: zero(), own: zero(), wanted: zero(), left: zero() }
   for (const unit of units) {
     request.left[unit] = bounded(Math.floor(left[unit]))
-    if (left[unit] === Infinity) continue
+    // Requests count in any case: by them, nodes know whether one runs alone.
+    if (left[unit] === Infinity && unit !== 'requests') continue
     request.held[unit] = bounded(Math.ceil(held[unit]))
     request.own[unit] = bounded(Math.ceil(own[unit]))
-    request.wanted[unit] = bounded(Math.ceil(held[unit] + Math.max(own[unit], limit[unit] * sliceShare)))
+    request.wanted[unit] = bounded(
+      Math.ceil(held[unit] + Math.max(own[unit], left[unit] === Infinity ? 0 : limit[unit] * sliceShare)),
+    )
   }
   return request
 }

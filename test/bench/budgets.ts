@@ -49,11 +49,11 @@ async function measureOvershoot(origin: string): Promise<Result[]> {
 async function exceed(arm: NodeArm, hold: (typeof holds)[number]): Promise<number> {
   const usd = budgetRequests * requestCost
   const isLimit = hold === 'limit of a key'
-  const { id, key } = await createKey(arm, isLimit ? { limit: usd } : {})
+  const { name, key } = await createKey(arm, isLimit ? { limit: usd } : {})
   if (!isLimit)
     await post(arm, '/budgets', {
-      name: `b-${crypto.randomUUID()}`,
-      applies_to: { keys: [id] },
+      name,
+      applies_to: { keys: [name] },
       windows: [{ per: 'month', usd }],
       hold: hold.split(' ').at(-1),
     })

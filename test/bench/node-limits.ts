@@ -28,12 +28,14 @@ export async function infer(listening: string, credential: string): Promise<numb
 export async function createKey(
   { nodes, managementKey }: NodeArm,
   limits: object,
-): Promise<{ id: string; key: string }> {
+): Promise<{ name: string; key: string }> {
   const headers = { authorization: `Bearer ${managementKey}`, 'content-type': 'application/json' }
-  const named = JSON.stringify({ name: `limited-${crypto.randomUUID()}`, ...limits })
+  const name = `limited-${crypto.randomUUID()}`
+  const named = JSON.stringify({ name, ...limits })
   const response = await fetch(`http://${nodes[0]?.listening}/v1/keys`, { method: 'POST', headers, body: named })
   if (!response.ok) throw new Error(await response.text())
-  return (await response.json()) as { id: string; key: string }
+  const { key } = (await response.json()) as { key: string }
+  return { name, key }
 }
 
 /** Requests that are admitted beyond a budget. */

@@ -203,6 +203,16 @@ test('requests on three nodes at once get all of a limit, and one by one what an
   expect([large.counted.one?.requests, large.excess]).toEqual([1, []])
 })
 
+test('where only tokens are limited, requests that are larger than what is left run one by one', async () => {
+  const tokensOnly = { ...budget, windows: [{ per: 'day' as const, tokens: 100 }] }
+  await writer.write([updateBudget(own.database.orm, 'shared', tokensOnly)])
+  const ask = (node: number): Step => ({ kind: 'ask', node, attribution: 'one', tokens: 200 })
+  const end: Step = { kind: 'end', node: 0, attribution: '', tokens: 0 }
+  const { counted, excess } = await run([ask(0), ask(1), ask(2), end])
+  expect([counted.one?.requests, excess]).toEqual([1, []])
+  await writer.write([updateBudget(own.database.orm, 'shared', budget)])
+})
+
 test('a budget that is raised meanwhile lets a request go on that waits at another node', async () => {
   const registry = await loadRegistry(own.database.orm)
   const [one, two] = [await startNode(registry, () => 2), await startNode(registry, () => 2)]
