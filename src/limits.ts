@@ -235,12 +235,6 @@ export const presetsMax = 10_000
 export const presetCacheCharactersMax = 32 * 1024 * 1024
 /** Memory per value of a cached version, in addition to its text. */
 export const presetValueCharacters = 100
-/** Presets per import operation. A command splits larger files. */
-export const presetsAtOnceMax = 500
-/** JSON characters per import operation. The largest single preset is far smaller. */
-export const presetsAtOnceCharactersMax = 4 * 1024 * 1024
-/** A preset file: as many presets of usual size as a workspace can hold. */
-export const presetFileBytesMax = 64 * 1024 * 1024
 /** Presets or versions per page. */
 export const presetPageRowsDefault = 50
 export const presetPageRowsMax = 100

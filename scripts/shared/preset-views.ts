@@ -8,7 +8,6 @@ import { paint, readTerminal, stateTone, type Tone } from './terminal.ts'
 
 type Version = OperationResponse<'presets.version'>
 type Preset = OperationResponse<'presets.show'>
-type ImportResult = OperationResponse<'presets.import'>['data'][number]
 
 /** Multi-line text, with each line safe for a terminal. */
 const lines = (text: string) => text.split('\n').map(printable).join('\n')
@@ -120,15 +119,3 @@ export function drawDiff(
 }
 
 const diffTones: Partial<Record<string, Tone>> = { '+': 'green', '-': 'red', '@': 'cyan' }
-
-export function drawImported(data: ImportResult[]): string {
-  return table(
-    data,
-    [
-      ['SLUG', (row) => row.slug],
-      ['VERSION', (row) => row.version],
-      ['OUTCOME', (row) => row.outcome],
-    ],
-    'The file contains no presets',
-  )
-}

@@ -23,7 +23,6 @@ import type { OperationRun } from './operation/context.ts'
 import type { Operation, RunnerContext } from './operation/operation.ts'
 import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies/policies.ts'
-import { presetFileOperations } from './presets/preset-files.ts'
 import { presetOperations } from './presets/presets.ts'
 import { auditOperations } from './reports/audit.ts'
 import { usageOperations } from './reports/usage.ts'
@@ -64,7 +63,6 @@ export const operations = {
   ...upstreamOperations,
   ...priceOperations,
   ...presetOperations,
-  ...presetFileOperations,
   ...configOperations,
   ...sessionOperations,
 } satisfies Record<string, Operation>

@@ -74,8 +74,6 @@ export const weakestRoles = {
   'presets.archive': 'operator',
   'presets.restore': 'operator',
   'presets.diff': null,
-  'presets.export': null,
-  'presets.import': null,
   'config.plan': 'viewer',
   'config.apply': 'admin',
   'config.export': null,

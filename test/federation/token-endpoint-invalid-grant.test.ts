@@ -1,5 +1,6 @@
 // 400 invalid_grant: everything about the token or the policy, each by one change in a valid exchange. The caller sees one and
-// the same answer; only the audit distinguishes the reasons. Two kinds of row: a wrong token, and a policy that no longer stands.
+// the same answer; only the audit distinguishes the reasons. Two kinds of row: a wrong token, and a policy that no longer stands. What a
+// policy demands has one row for each reason here; which claims satisfy it is in policy.test.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { exportSPKI } from 'jose'
@@ -128,16 +129,11 @@ const tokens: TokenRow[] = [
   ['sub null', signed({ sub: null }), 'token_claim_type', 'sub'],
   ['sub a number', signed({ sub: 1 }), 'token_claim_type', 'sub'],
   ['another sub', signed({ sub: 'workload-2' }), 'subject_mismatch'],
-  ['sub in another case', signed({ sub: 'Workload-1' }), 'subject_mismatch'],
-  ['sub with a space more', signed({ sub: `${subject} ` }), 'subject_mismatch'],
   ['an empty sub', signed({ sub: '' }), 'token_claim_type', 'sub'],
   ['no aud', signed({ aud: undefined }), 'token_claim_type', 'aud'],
   ['aud an object', signed({ aud: { [audience]: true } }), 'token_claim_type', 'aud'],
   ['aud with a value that is no string', signed({ aud: [audience, 1] }), 'token_claim_type', 'aud'],
   ['another aud', signed({ aud: 'elsewhere' }), 'audience_mismatch'],
-  ['aud in another case', signed({ aud: audience.toUpperCase() }), 'audience_mismatch'],
-  ['aud as a prefix', signed({ aud: [`${audience}-2`] }), 'audience_mismatch'],
-  ['an empty aud list', signed({ aud: [] }), 'audience_mismatch'],
   // Times
   ['no exp', signed({ exp: undefined }), 'exp_invalid'],
   ['exp null', signed({ exp: null }), 'exp_invalid'],
@@ -179,13 +175,10 @@ const tokens: TokenRow[] = [
   ),
   ['no scopes where one is required', signed({ scope: 'deploy' }), 'scopes_missing', undefined, 'scoped'],
   ['scopes a string', signed({ scopes: 'deploy' }), 'scopes_wrong_type', undefined, 'scoped'],
-  ['scopes null', signed({ scopes: null }), 'scopes_wrong_type', undefined, 'scoped'],
-  ['a scope that is no string', signed({ scopes: ['deploy', 1] }), 'scopes_wrong_type', undefined, 'scoped'],
-  ['other scopes', signed({ scopes: ['Deploy', 'deploy '] }), 'scopes_mismatch', undefined, 'scoped'],
+  ['other scopes', signed({ scopes: ['other'] }), 'scopes_mismatch', undefined, 'scoped'],
   ['no token_type where one is required', signed({}, { typ: 'id' }), 'token_type_missing', undefined, 'typed'],
   ['token_type a list', signed({ token_type: ['id'] }), 'token_type_wrong_type', undefined, 'typed'],
-  ['token_type null', signed({ token_type: null }), 'token_type_wrong_type', undefined, 'typed'],
-  ['another token_type', signed({ token_type: 'ID' }), 'token_type_mismatch', undefined, 'typed'],
+  ['another token_type', signed({ token_type: 'other' }), 'token_type_mismatch', undefined, 'typed'],
 ]
 
 async function swapPayload(): Promise<string> {

@@ -38,7 +38,7 @@ const question = bodyOf['/chat/completions']
 const allowed = { status: 200, message: undefined }
 const onlyPresets = (who: string, names: string) => ({
   status: 403,
-  message: `This ${who} may only use the presets: ${names}`,
+  message: `This ${who} may only use the presets: ${names}; name one of them`,
 })
 const onlyModels = (who: string, names: string, other = 'big') => ({
   status: 403,

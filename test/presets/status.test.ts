@@ -55,17 +55,18 @@ test('archiving and restoring again leave it, and so does a new version', async 
   })
 })
 
-test('an import that names the same status leaves it', async () => {
+test('a document that names the same status leaves it', async () => {
   const slug = await latchkey.savePreset({ model: 'm' })
-  const content = JSON.stringify({ config: { model: 'm' } })
+  const entry = { slug, config: { model: 'm' } }
+  const apply = (preset: object) => latchkey.admin('config.apply', { document: { latchkey: 1, presets: [preset] } })
   const disabledAt = tick()
   await patch(slug, { status: 'disabled' })
   tick()
-  await latchkey.admin('presets.import', { presets: [{ slug, content, status: 'disabled', name: 'Imported' }] })
+  await apply({ ...entry, status: 'disabled', name: 'Imported' })
   const { data } = await latchkey.call('GET', `/presets/${slug}`)
   expect(data).toMatchObject({ name: 'Imported', status: 'disabled', status_updated_at: disabledAt })
   const activeAt = tick()
-  await latchkey.admin('presets.import', { presets: [{ slug, content, status: 'active' }] })
+  await apply({ ...entry, status: 'active' })
   expect((await latchkey.call('GET', `/presets/${slug}`)).data).toMatchObject({ status_updated_at: activeAt })
 })
 

@@ -1,10 +1,7 @@
-// Former files of presets, for one more release: they are imported and exported as before, with a note. Large ones are taken apart, and
-// wrong ones refused before anything is saved.
+// `presets import` and `export`, for one more release: views of configuration documents, with a note.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { presetsAtOnceMax, presetsMax } from '../../src/limits.ts'
-import type { Preset } from '../../src/presets/drafts.ts'
 import type { Server } from '../../src/server/server.ts'
 import { createCommandRunner, type JsonObject } from '../support/command-runner.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -34,36 +31,6 @@ afterAll(async () => {
   folder.remove()
 })
 
-test('of more presets than one operation takes, all are there, and come out again as they went in', async () => {
-  const presets = Array.from({ length: presetsAtOnceMax + 2 }, (_, index) => ({
-    slug: `p${String(index).padStart(4, '0')}`,
-    name: `Preset ${index}`,
-    description: null,
-    status: index % 7 === 0 ? 'disabled' : 'active',
-    system_prompt: 'Be brief',
-    config: { model: 'm', stop: 'x'.repeat(index < 21 ? 200_000 : 10) },
-  }))
-  write('many.json', JSON.stringify({ presets }))
-  const { data } = (await former('import', 'many.json')) as { data: { outcome: string }[] }
-  expect(data.map(({ outcome }) => outcome)).toEqual(presets.map(() => 'created'))
-  expect(await former('export')).toEqual({ presets })
-})
-
-test('of more presets than a workspace holds makes none of them, counting those of earlier parts', async () => {
-  const { id } = (await server.runByName('workspaces.create', { name: 'full' })) as { id: string }
-  const { presetsOf } = server.context.registry
-  const there = { slug: 'there' } as Preset
-  presetsOf.set(id, new Map(Array.from({ length: presetsMax - presetsAtOnceMax }, (_, index) => [`p${index}`, there])))
-  const presets = Array.from({ length: presetsAtOnceMax + 1 }, (_, index) => ({ slug: `full${index}`, config: {} }))
-  write('full.json', JSON.stringify({ presets }))
-  expect(await failure('presets', 'import', 'full.json', '--workspace', 'full')).toMatchObject({
-    code: 2,
-    error: { message: 'A workspace holds at most 10000 presets' },
-  })
-  expect(presetsOf.get(id)?.size).toBe(presetsMax - presetsAtOnceMax)
-  presetsOf.delete(id)
-})
-
 test('that was exported changes nothing when it is imported, and makes the same elsewhere', async () => {
   write('body.json', JSON.stringify({ model: 'm', messages: [{ role: 'system', content: 'Be brief' }] }))
   expect(await former('import', 'body.json', '--as', 'support')).toMatchObject({ slug: 'support' })
@@ -77,24 +44,20 @@ test('that was exported changes nothing when it is imported, and makes the same 
     ],
   })
   write('presets.json', JSON.stringify(exported))
-  expect(await former('import', 'presets.json')).toEqual({
-    data: [{ slug: 'support', version: 1, outcome: 'unchanged' }],
-  })
+  expect(await former('import', 'presets.json')).toMatchObject({ changes: [], group_id: null })
   await json('workspaces', 'create', 'elsewhere')
-  expect(await former('import', 'presets.json', '--workspace', 'elsewhere')).toEqual({
-    data: [{ slug: 'support', version: 1, outcome: 'created' }],
+  expect(await former('import', 'presets.json', '--workspace', 'elsewhere')).toMatchObject({
+    changes: [{ kind: 'presets', action: 'create' }],
   })
   expect(await former('export', '--workspace', 'elsewhere')).toEqual(exported)
 })
 
-test('updates what differs, and leaves what it does not say', async () => {
+test('takes the default for what a preset does not say, as every document does', async () => {
   await json('presets', 'update', 'support', '--name', 'Desk')
-  write('one.json', '[{"slug":"support","description":"d","config":{"seed":1}}]')
-  expect(await former('import', 'one.json')).toEqual({
-    data: [{ slug: 'support', version: 2, outcome: 'changed' }],
-  })
+  write('one.json', '{"presets":[{"slug":"support","description":"d","config":{"seed":1}}]}')
+  expect(await former('import', 'one.json')).toMatchObject({ counts: { update: 1 } })
   expect(await json('presets', 'show', 'support')).toMatchObject({
-    ...{ name: 'Desk', description: 'd' },
+    ...{ name: 'support', description: 'd' },
     designated_version: { version: 2, config: { seed: 1 }, system_prompt: null },
   })
 })
@@ -123,30 +86,11 @@ test('a file of another form is distinguished from the body of a request', async
   })
 })
 
-test.each([
-  [
-    'a wrong last one',
-    `{"presets":[${'{"slug":"a","config":{}},'.slice(0, -1)},{"slug":"b","config":{"top_p":2}}]}`,
-    /"b": top_p/,
-  ],
-  [
-    'one twice',
-    '{"presets":[{"slug":"a","config":{}},{"slug":"a","config":{}}]}',
-    /The preset "a" is in the file twice/,
-  ],
-  [
-    'a number that none is',
-    '{"presets":[{"slug":"a","config":{"temperature":1e999}}]}',
-    /"temperature" is a number that is too large/,
-  ],
-  [
-    'other bytes than UTF-8',
-    Buffer.from('{"presets":[{"slug":"a","name":"caf\xe9","config":{}}]}', 'latin1'),
-    /must be text in UTF-8/,
-  ],
-])('with %s is refused', async (_, text, message) => {
-  write('refused.json', text)
-  const { code, error } = await failure('presets', 'import', 'refused.json')
-  expect({ code, message: error.message }).toEqual({ code: 2, message: expect.stringMatching(message) })
+test('a wrong preset is refused, and the one before it is not saved', async () => {
+  write('refused.json', '{"presets":[{"slug":"a","config":{}},{"slug":"b","config":{"top_p":2}}]}')
+  expect(await failure('presets', 'import', 'refused.json')).toMatchObject({
+    code: 2,
+    error: { message: expect.stringMatching(/"b": top_p/) },
+  })
   expect(await failure('presets', 'show', 'a')).toMatchObject({ code: 1 })
 })

@@ -10,7 +10,7 @@ import { checkPresetSlug } from '../../presets/reference.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
 import { checkCertificates } from '../issuers/issuer-input.ts'
 import type { Needs } from '../operation/context.ts'
-import { planPreset, presetStatements } from '../presets/preset-files.ts'
+import { planPreset, savePlan } from '../presets/plan-preset.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
@@ -38,7 +38,7 @@ export async function draftPresetEntry(
   const plan = await planPreset(context, names, { slug, described, content })
   if (plan.before === undefined) countPreset(drafting, names.workspaceId)
   const entry = presetEntry(plan.after, workspace, content)
-  return { entry, id: plan.after.id, save: () => presetStatements(context, [plan]) }
+  return { entry, id: plan.after.id, save: () => savePlan(context, plan) }
 }
 
 /** @throws Fault `invalid` when the workspace would have too many presets. Archived ones count: their slugs stay taken. */

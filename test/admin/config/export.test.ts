@@ -38,10 +38,9 @@ test('the plan of an export is empty, with every field set', async () => {
     ...{ forward_headers: ['X-B', 'x-a'], return_headers: ['x-c'] },
   })
   await latchkey.admin('prices.set', { prices: [{ model: 'm', prompt: 0.15, completion: 0.6, cached: null }] })
-  const presets = [
-    { slug: 'deep', description: 'd', content: '{"config":{"model":"m","stop":["b","a"]},"system_prompt":"Be brief"}' },
-  ]
-  await latchkey.admin('presets.import', { presets })
+  const config = { model: 'm', stop: ['b', 'a'] }
+  const presets = [{ slug: 'deep', description: 'd', config, system_prompt: 'Be brief' }]
+  await latchkey.admin('config.apply', { document: { latchkey: 1, presets } })
   const document = await exported()
   expect(Object.keys(document)).toEqual([
     ...['latchkey', 'organization', 'issuers', 'keys', 'policies', 'presets', 'upstreams', 'prices'],

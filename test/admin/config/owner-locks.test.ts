@@ -23,7 +23,7 @@ const documentOf = (owner: string) => ({
 })
 const organization = 'default'
 const body = JSON.stringify({ model: 'n', messages: [{ role: 'user', content: 'x' }] })
-const presets = (owner: string) => [{ slug: `${owner}-preset`, content: '{"config":{"model":"o"}}' }]
+const presets = (owner: string) => [{ slug: `${owner}-preset`, config: { model: 'o' } }]
 type Edit = Parameters<Managed['federation']['admin']>
 const editsOf = (owner: string): Edit[] => [
   ['issuers.update', { organization, issuer: `${owner}-idp`, clock_skew_seconds: 5 }],
@@ -33,7 +33,7 @@ const editsOf = (owner: string): Edit[] => [
   ['policies.update', { organization, policy: `${owner}-policy`, max_lifetime_seconds: 60 }],
   ['presets.update', { organization, preset: `${owner}-preset`, name: 'other' }],
   ['presets.save', { organization, preset: `${owner}-preset`, dialect: 'chat', body }],
-  ['presets.import', { organization, presets: presets(owner) }],
+  ['config.apply', { organization, document: { latchkey: 1, presets: presets(owner) } }],
   ['upstreams.update', { upstream: `${owner}-gpu`, priority: 3 }],
   ['prices.set', { prices: [{ model: `${owner}/*`, prompt: 3, completion: 2 }] }],
   ['prices.remove', { model: `${owner}/*` }],

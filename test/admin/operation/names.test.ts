@@ -59,7 +59,7 @@ test('a name, slug or description with an API key is refused, and the error does
     ['issuers.add', { name: secret, issuer_url: 'https://idp.example.com' }],
     ['policies.create', { name: secret, issuer: 'i', key: 'k', audience: 'a', subject: 's' }],
     ['upstreams.add', { name: secret, base_url: 'http://127.0.0.1:1/v1' }],
-    ['presets.import', { presets: [{ slug: secret, content: '{"model":"m"}' }] }],
+    ['config.apply', { document: { latchkey: 1, presets: [{ slug: secret, config: { model: 'm' } }] } }],
     ['presets.update', { preset: 'p', name: secret }],
     ['presets.update', { preset: 'p', description: `see ${secret}` }],
   ]

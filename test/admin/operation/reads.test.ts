@@ -42,7 +42,7 @@ const reads: [name: OperationName, input: () => Record<string, unknown>][] = [
   ['presets.versions', () => ({ preset: 'one' })],
   ['presets.version', () => ({ preset: 'one@1' })],
   ['presets.diff', () => ({ from: 'one@1', to: 'one@1' })],
-  ['presets.export', () => ({})],
+  ['config.export', () => ({ only: ['presets'] })],
   ['audit.list', () => ({})],
   ['audit.changes', () => ({})],
   ['audit.show', () => ({ request_id: requestId })],

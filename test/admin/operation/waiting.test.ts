@@ -74,7 +74,6 @@ const others: OperationName[] = [
   'presets.version',
   'presets.diff',
   'presets.apply',
-  'presets.export',
   'sessions.link',
   'sessions.list',
 ]
@@ -87,9 +86,6 @@ const budget = { windows: [{ per: 'month', usd: 1_000 }] }
 const webhook = { url: 'https://9.9.9.9/hook' }
 const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }] })
 const save = (preset: string) => ({ preset, dialect: 'chat', body })
-const file = (slug: string, model: string) => ({
-  presets: [{ slug, name: 'Imported', content: JSON.stringify({ config: { model } }) }],
-})
 
 const [packer, otherPacker] = await Promise.all([createPacker(`${url}/idp`, Date.now), createPacker(url, Date.now)])
 const bundle = await packer.pack([await createKeyPair('ES256', 'es')])
@@ -100,7 +96,6 @@ const sessionId = crypto.randomUUID()
 const there: [name: OperationName, input: object][] = [
   // Without a user, so that who makes a preset there has to be made as well.
   ['organizations.create', { name: 'for save' }],
-  ['organizations.create', { name: 'for import' }],
   ['organizations.create', { name: 'for plan' }],
   ...['target', 'for update', 'for disable', 'for enable', 'for delete'].map((name): (typeof there)[number] => [
     'keys.create',
@@ -122,7 +117,7 @@ const there: [name: OperationName, input: object][] = [
   ...['for update', 'for delete'].map((name): (typeof there)[number] => ['budgets.create', { ...budget, name }]),
   ['budgets.set_interval', { workspace_ref: 'default', interval: 'daily', limit_usd: 1 }],
   ...['for update', 'for delete'].map((name): (typeof there)[number] => ['webhooks.add', { ...webhook, name }]),
-  ...['for-version', 'for-import', 'for-update', 'for-archive', 'for-restore'].map((preset): (typeof there)[number] => [
+  ...['for-version', 'for-update', 'for-archive', 'for-restore'].map((preset): (typeof there)[number] => [
     'presets.save',
     save(preset),
   ]),
@@ -171,8 +166,6 @@ const changes: [name: OperationName, input: object, what?: string][] = [
   ['webhooks.delete', { webhook: 'for delete' }],
   ['presets.save', { ...save('new'), organization: 'for save' }, ' of a new one, with a user who makes it'],
   ['presets.save', save('for-version'), ' of one that is there'],
-  ['presets.import', { ...file('new', 'm'), organization: 'for import' }, ' of a new one, with a user who makes it'],
-  ['presets.import', file('for-import', 'm'), ' of a name alone'],
   ['presets.update', { preset: 'for-update', name: 'Updated' }],
   ['presets.archive', { preset: 'for-archive' }],
   ['presets.restore', { preset: 'for-restore' }],

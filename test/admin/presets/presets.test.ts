@@ -10,38 +10,36 @@ beforeAll(async () => {
 })
 afterAll(() => latchkey.stop())
 
-const content = (config: unknown, more: object = {}) => JSON.stringify({ config, ...more })
-const good = { slug: 'new', content: content({ model: 'm' }) }
+const good = { slug: 'new', config: { model: 'm' } }
 const bodyOf = (seed: number) => JSON.stringify({ model: 'm', seed, messages: [{ role: 'user', content: 'x' }] })
-const importing = (presets: object[]) => latchkey.admin('presets.import', { presets })
+const apply = (presets: object[]) => latchkey.admin('config.apply', { document: { latchkey: 1, presets } })
 
-describe('an import is refused whole', () => {
+describe('presets of a document are refused whole', () => {
   test.each([
-    ['for a wrong setting', content({ top_p: 2 }), 'The preset "b": top_p: must be a number from 0 to 1'],
+    ['for a wrong setting', { config: { top_p: 2 } }, 'The preset "b": top_p: must be a number from 0 to 1'],
     [
       'for two',
-      content({ top_p: 2, n: 1, seed: '1' }),
+      { config: { top_p: 2, n: 1, seed: '1' } },
       /The preset "b": .*top_p: .*; seed: |The preset "b": .*seed: .*; top_p: /,
     ],
-    ['for a setting that is not kept', content({ stream: true }), /"b": config\.stream is not a setting of presets/],
-    ['for a setting that nobody knows', content({ temprature: 1 }), /"b": config\.temprature is not a setting/],
-    ['for a conversation', content({ messages: [] }), /"b": config\.messages is not a setting/],
-    ['without settings', content(undefined), /"b": config must be an object/],
-    ['for settings in a list', content([]), /"b": config must be an object/],
-    ['with another member', content({}, { versions: [] }), /"b": versions is not a member of a preset/],
+    ['for a setting that is not kept', { config: { stream: true } }, /"b": config\.stream is not a setting of presets/],
+    ['for a setting that nobody knows', { config: { temprature: 1 } }, /"b": config\.temprature is not a setting/],
+    ['for a conversation', { config: { messages: [] } }, /"b": config\.messages is not a setting/],
+    ['without settings', { config: undefined }, /"b": config must be an object/],
+    ['for settings in a list', { config: [] }, /"b": config must be an object/],
+    ['with another member', { config: {}, versions: [] }, /"b": versions is not a member of a preset/],
     [
       'for an empty system prompt',
-      content({}, { system_prompt: '' }),
+      { config: {}, system_prompt: '' },
       /"b": system_prompt must be non-empty text or null/,
     ],
     [
       'for a system prompt in a list',
-      content({}, { system_prompt: ['a'] }),
+      { config: {}, system_prompt: ['a'] },
       /"b": system_prompt must be non-empty text/,
     ],
-    ['for what is no JSON', '{', /"b" must be an object/],
-  ])('%s', async (_, text, message) => {
-    await expect(importing([good, { slug: 'b', content: text }])).rejects.toMatchObject({
+  ])('%s', async (_, preset, message) => {
+    await expect(apply([good, { slug: 'b', ...preset }])).rejects.toMatchObject({
       code: 'invalid',
       message: typeof message === 'string' ? message : expect.stringMatching(message),
     })
@@ -49,8 +47,8 @@ describe('an import is refused whole', () => {
   })
 
   test('for settings that are too many', async () => {
-    const text = content({ stop: ['x'.repeat(262_145)] })
-    await expect(importing([good, { slug: 'b', content: text }])).rejects.toMatchObject({
+    const config = { stop: ['x'.repeat(262_145)] }
+    await expect(apply([good, { slug: 'b', config }])).rejects.toMatchObject({
       code: 'invalid',
       message: expect.stringMatching(/^The preset "b": Settings and system prompt have \d+ characters/),
     })
@@ -62,8 +60,8 @@ describe('an import is refused whole', () => {
     const { presetsOf } = latchkey.server.context.registry
     const preset = { slug: 'there' } as Preset
     presetsOf.set(id, new Map(Array.from({ length: presetsMax - 1 }, (_, index) => [`p${index}`, preset])))
-    const presets = [good, { ...good, slug: 'b' }]
-    await expect(latchkey.admin('presets.import', { workspace: 'full', presets })).rejects.toMatchObject({
+    const presets = [good, { ...good, slug: 'b' }].map((each) => ({ ...each, workspace: 'full' }))
+    await expect(apply(presets)).rejects.toMatchObject({
       code: 'invalid',
       message: `A workspace holds at most ${presetsMax} presets`,
     })
@@ -81,19 +79,19 @@ describe('an import is refused whole', () => {
         planned.statements.push(refused)
         return planned
       })
-    await expect(importing([good, { ...good, slug: 'b' }])).rejects.toThrow('none')
+    await expect(apply([good, { ...good, slug: 'b' }])).rejects.toThrow('none')
     writer.change = change
     for (const preset of ['new', 'b'])
       await expect(latchkey.admin('presets.show', { preset })).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test.each(['b c', '', '.', '..', 'a'.repeat(129), 'a/b', 'ä'])('for the slug %j', async (slug) => {
-    await expect(importing([good, { ...good, slug }])).rejects.toMatchObject({ code: 'invalid' })
+    await expect(apply([good, { ...good, slug }])).rejects.toMatchObject({ code: 'invalid' })
     await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('for one that is there twice', async () => {
-    await expect(importing([good, { ...good }])).rejects.toMatchObject({
+    await expect(apply([good, { ...good }])).rejects.toMatchObject({
       code: 'invalid',
       message: expect.stringMatching(/twice/),
     })
@@ -101,44 +99,29 @@ describe('an import is refused whole', () => {
   })
 
   test('for one that is archived', async () => {
-    await importing([{ ...good, slug: 'gone' }])
+    await apply([{ ...good, slug: 'gone' }])
     await latchkey.admin('presets.archive', { preset: 'gone' })
-    await expect(importing([good, { ...good, slug: 'gone' }])).rejects.toMatchObject({ code: 'conflict' })
+    await expect(apply([good, { ...good, slug: 'gone' }])).rejects.toMatchObject({ code: 'conflict' })
     await expect(latchkey.admin('presets.show', { preset: 'new' })).rejects.toMatchObject({ code: 'not_found' })
   })
 })
 
-test('an export has everything but archived presets, in the order of slugs, by pages', async () => {
-  const slugs = Array.from({ length: 230 }, (_, index) => `p-${String(index).padStart(3, '0')}`)
-  await importing(slugs.toReversed().map((slug) => ({ ...good, slug })))
-  await latchkey.admin('presets.archive', { preset: 'p-100' })
-  const seen: string[] = []
-  for (let after: string | undefined; ; ) {
-    const page = await latchkey.admin<{ data: { slug: string }[]; more_after?: string }>('presets.export', {
-      ...(after === undefined ? {} : { after }),
-    })
-    seen.push(...page.data.map(({ slug }) => slug))
-    after = page.more_after
-    if (after === undefined) break
-  }
-  expect(seen).toEqual(slugs.filter((slug) => slug !== 'p-100'))
-})
-
-test('an export has the version that is named, and keeps a disabled preset disabled', async () => {
-  const save = (seed: number) => latchkey.admin('presets.save', { preset: 'two', dialect: 'chat', body: bodyOf(seed) })
-  await save(1)
-  await save(2)
-  await latchkey.admin('presets.update', { preset: 'two', status: 'disabled' })
-  const { data } = await latchkey.admin<{ data: object[] }>('presets.export', { presets: ['two@1', '@preset/two'] })
-  expect(data).toMatchObject([
-    { slug: 'two', status: 'disabled', config: { seed: 2 } },
-    { slug: 'two', status: 'disabled', config: { seed: 1 } },
+test('an export has everything but archived presets, in the order of slugs, and keeps a disabled one disabled', async () => {
+  const slugs = ['p-0', 'p-1', 'p-2', 'p-3']
+  await apply(slugs.toReversed().map((slug) => ({ ...good, slug })))
+  await latchkey.admin('presets.archive', { preset: 'p-1' })
+  await latchkey.admin('presets.update', { preset: 'p-2', status: 'disabled' })
+  await latchkey.admin('presets.save', { preset: 'p-3', dialect: 'chat', body: bodyOf(2) })
+  type Exported = { presets: { slug: string }[] }
+  const { presets } = await latchkey.admin<Exported>('config.export', { only: ['presets'] })
+  expect(presets.filter(({ slug }) => slug.startsWith('p-'))).toMatchObject([
+    { slug: 'p-0', status: 'active', config: { model: 'm' } },
+    { slug: 'p-2', status: 'disabled' },
+    { slug: 'p-3', config: { seed: 2 } },
   ])
   await latchkey.admin('workspaces.create', { name: 'copy' })
-  const { config: _config, system_prompt: _prompt, ...described } = data[0] as Record<string, unknown>
-  const presets = [{ ...described, content: content({ seed: 2 }) }]
-  await latchkey.admin('presets.import', { presets, workspace: 'copy' })
-  expect(await latchkey.admin('presets.show', { preset: 'two', workspace: 'copy' })).toMatchObject({
+  await apply(presets.map((each) => ({ ...each, workspace: 'copy' })))
+  expect(await latchkey.admin('presets.show', { preset: 'p-2', workspace: 'copy' })).toMatchObject({
     status: 'disabled',
     status_updated_at: expect.any(String),
   })
@@ -147,7 +130,7 @@ test('an export has the version that is named, and keeps a disabled preset disab
 test.each(['presets.versions', 'presets.update', 'presets.archive', 'presets.restore', 'presets.show'] as const)(
   '%s is for a preset with all its versions',
   async (name) => {
-    await importing([{ ...good, slug: 'whole' }])
+    await apply([{ ...good, slug: 'whole' }])
     const input = { preset: 'whole@1', ...(name === 'presets.update' ? { status: 'disabled' } : {}) }
     await expect(latchkey.admin(name, input)).rejects.toMatchObject({ code: 'invalid' })
     expect(await latchkey.admin('presets.show', { preset: 'whole' })).toMatchObject({ status: 'active' })
