@@ -7,8 +7,6 @@ import type { OnProgress } from '../../db/read/slices.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { describeError, Fault } from '../fault.ts'
-import { nameInstallation } from '../inference/upstream/forwarding-loop.ts'
-import type { KeyRegistry } from '../keys/bearer.ts'
 import { explainUnreachable } from '../nodes/database-unreachable.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { describeDenial, describeFolderDenial, statIfReachable } from '../runtime/file-access.ts'
@@ -46,7 +44,8 @@ export type Backups = {
 
 type Parts = {
   database: Pick<Database, 'kind' | 'path' | 'orm' | 'client' | 'shared' | 'holdCheckpoints'>
-  registry: Pick<KeyRegistry, 'organizations'>
+  /** `latchkey-1a2b3c4d`. */
+  installation: () => string
   masterKey: MasterKeySource
   metrics: Pick<Metrics, 'countBackupFailure'>
   /** Signs a checkpoint of the audit log; null without one. */
@@ -55,8 +54,7 @@ type Parts = {
 }
 
 export function createBackups(parts: Parts): Backups {
-  const { registry, metrics, now } = parts
-  const installation = () => nameInstallation(registry)
+  const { installation, metrics, now } = parts
   let running: { abort: AbortController; ended: Promise<unknown> } | undefined
   let lastSuccess: BackupState['lastSuccess']
   let lastFailure: BackupState['lastFailure']

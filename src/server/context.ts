@@ -164,8 +164,8 @@ export async function openContext(
   const presets = createPresets({ orm, registry, now, commit: createCommitVersion({ writer, registry }) })
   const work = createRunningWork(now)
   const auditLog = createAuditLog({ ...config, database, writer, now, log })
-  const { signCheckpoint } = auditLog
-  const backups = createBackups({ database, registry, masterKey: config.masterKey, metrics, signCheckpoint, now })
+  const copied = { database, masterKey: config.masterKey, metrics, signCheckpoint: auditLog.signCheckpoint, now }
+  const backups = createBackups({ ...copied, installation: () => nameInstallation(registry) })
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, work, now, log })
   const written = { database, orm, reader, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
