@@ -38,8 +38,7 @@ test('that was exported changes nothing when it is imported, and makes the same 
   expect(exported).toEqual({
     presets: [
       {
-        ...{ slug: 'support', name: 'support', description: null, status: 'active' },
-        ...{ system_prompt: 'Be brief', config: { model: 'm' } },
+        ...{ slug: 'support', system_prompt: 'Be brief', config: { model: 'm' } },
       },
     ],
   })
