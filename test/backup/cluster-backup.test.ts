@@ -23,13 +23,15 @@ async function serve(name: string, protocol: 'hrana' | 'rqlite') {
   const { context } = node.server
   const signCheckpoint = async () => null
   const metrics = { countBackupFailure: () => {} }
-  const backups = createBackups({ ...context, masterKey, metrics, signCheckpoint, now: Date.now })
+  const backups = createBackups({ ...context, installation, masterKey, metrics, signCheckpoint, now: Date.now })
   const stop = async () => {
     await node.stop()
     await database.close()
   }
   return { database, context, backups, stop }
 }
+
+const installation = () => 'latchkey-test'
 
 test('a backup of a cluster has what was acknowledged, and restores', async () => {
   const { backups, stop } = await serve('cluster', 'rqlite')
@@ -49,7 +51,14 @@ test('a copy that lacks an acknowledged commit is no backup, and leaves no file'
   const opened = await openServerDatabase({ url: database.url, token: undefined, create: false, send })
   if ('refused' in opened) throw new Error(opened.message)
   await opened.commit([{ sql: 'delete from nodes', args: [] }])
-  const parts = { ...context, database: opened, masterKey, signCheckpoint: async () => null, now: Date.now }
+  const parts = {
+    ...context,
+    database: opened,
+    installation,
+    masterKey,
+    signCheckpoint: async () => null,
+    now: Date.now,
+  }
   const backups = createBackups({ ...parts, metrics: { countBackupFailure: () => {} } })
   const failure = await rejectionOf(backups.create(join(folder.path, 'older.backup')))
   expect(failure.message).toContain('has copied an older state')
