@@ -1,0 +1,25 @@
+// Sums of budgets when clocks are wrong: the current period stays, whatever times requests have.
+import { expect, test } from 'bun:test'
+import type { Budget as BudgetRow } from '../../db/schema/budget-schema.ts'
+import { compileBudget } from '../../src/spending/budget.ts'
+import { createBudgetSums } from '../../src/spending/sums.ts'
+
+const hour = 3_600_000
+const now = Date.UTC(2026, 10, 26, 12)
+const row: BudgetRow = {
+  ...{ id: 'b', organizationId: 'o', name: 'b', enabled: true, appliesTo: null, each: 'key', overrides: null },
+  ...{ windows: [{ per: 'hour', requests: 9 }], topUps: null, mode: 'block', unpriced: 'count', hold: 'expected' },
+  ...{ createdAt: 1, updatedAt: 1, deletedAt: null, managedBy: null, concurrentRequests: null },
+}
+const key = { id: 'k', organizationId: 'o', workspaceId: 'w', labels: null }
+
+test('requests of other times do not drop what the current period has used', () => {
+  const budget = compileBudget(row, null)
+  const sums = createBudgetSums([budget], () => now)
+  const request = { policyId: null, attribution: null, session: null, model: null }
+  const amounts = { requests: 1, tokens: 0, nanodollars: 0 }
+  for (const ahead of [0, 1, 2, 3, 4, -1, -5, 0])
+    sums.add([budget], key, { ...request, at: now + ahead * hour, amounts })
+  expect(sums.usedOf(budget, 'k', 0, now).requests).toBe(2)
+  expect(sums.usedOf(budget, 'k', 0, now - 5 * hour).requests).toBe(0)
+})
