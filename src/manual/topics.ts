@@ -29,6 +29,7 @@ import retention from './retention.md' with { type: 'text' }
 import roles from './roles.md' with { type: 'text' }
 import security from './security.md' with { type: 'text' }
 import sizing from './sizing.md' with { type: 'text' }
+import support from './support.md' with { type: 'text' }
 import troubleshooting from './troubleshooting.md' with { type: 'text' }
 import upgrade from './upgrade.md' with { type: 'text' }
 import workloads from './workloads.md' with { type: 'text' }
@@ -64,6 +65,7 @@ export const topics: ReadonlyMap<string, string> = new Map([
   ['availability', availability],
   ['troubleshooting', troubleshooting],
   ['security', security],
+  ['support', support],
   ['fips', fips],
   ['glossary', glossary],
   ['reference', reference],
