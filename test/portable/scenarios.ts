@@ -1,6 +1,6 @@
 // What must hold on every runtime, written with Web standards and node:assert alone: exchange, key set and inference over real HTTP.
 import assert from 'node:assert/strict'
-import { X509Certificate } from 'node:crypto'
+import { createHash, X509Certificate } from 'node:crypto'
 import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRemoteJWKSet, type JWK, jwtVerify } from 'jose'
@@ -8,7 +8,15 @@ import { type Column, table } from '../../scripts/shared/table.ts'
 import { readCertificateDigest } from '../../src/runtime/peer-certificate.ts'
 import { readSettingTexts } from '../../src/settings/config.ts'
 import { createPacker } from '../support/bundles.ts'
-import { audience, type Federation, type Row, startTestServer, subject, temporaryFolder } from '../support/latchkey.ts'
+import {
+  audience,
+  type Federation,
+  listenLocally,
+  type Row,
+  startTestServer,
+  subject,
+  temporaryFolder,
+} from '../support/latchkey.ts'
 import { hasPageFiles } from '../support/page-files.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { hasOpenssl, makeCertificate, presentedName } from '../support/tls.ts'
@@ -87,6 +95,7 @@ export const scenarios: Scenario[] = [
       }
     },
   },
+  { name: 'a small form reaches the upstream whole, and a large one as it arrives', run: passesForms },
   {
     name: 'an access token calls inference, and the usage is committed when the answer has ended',
     run: async (federation) => {
@@ -338,4 +347,30 @@ async function usageOf({ admin }: Federation, response: Response): Promise<Answe
     await new Promise((resolve) => setImmediate(resolve))
   }
   return undefined
+}
+
+async function passesForms(): Promise<void> {
+  const { url, listener } = await listenLocally(async (request) => {
+    const hash = createHash('sha256')
+    for await (const chunk of request.body ?? []) hash.update(chunk)
+    return Response.json({ digest: hash.digest('hex') })
+  })
+  const { admin, server, stop } = await startTestServer({ upstreamUrl: `${url}/v1` })
+  try {
+    const { key } = await admin<Row & { key: string }>('keys.create', { name: 'uploads' })
+    for (const megabytes of [1, 9]) {
+      const form = new FormData()
+      form.set('model', 'whisper')
+      form.set('file', new Blob([new Uint8Array(megabytes * 1024 * 1024).fill(megabytes)]), 'a.wav')
+      const whole = new Response(form)
+      const headers = { authorization: `Bearer ${key}`, 'content-type': whole.headers.get('content-type') ?? '' }
+      const body = new Uint8Array(await whole.arrayBuffer())
+      const response = await fetch(`${server.baseUrl}/audio/transcriptions`, { method: 'POST', headers, body })
+      const digest = createHash('sha256').update(body).digest('hex')
+      assert.deepEqual([response.status, await response.json()], [200, { digest }])
+    }
+  } finally {
+    await stop()
+    await listener.drain()
+  }
 }
