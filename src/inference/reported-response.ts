@@ -14,7 +14,7 @@ type ReportIn = NonNullable<InferencePath['reportIn']>
 const [openBrace, closeBrace] = [0x7b, 0x7d]
 const nothing = new Uint8Array(0)
 /** How much white space may follow the end of an object. */
-const tailBytesMax = 64 * 1024
+const tailBytesMax = 1_024
 const doneLine = /(?:^|[\r\n])data:[ \t]*\[DONE\]/
 const lastTypes = ['message_stop', 'response.completed', 'response.incomplete', 'response.failed']
 
