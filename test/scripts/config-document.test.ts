@@ -372,7 +372,7 @@ test('an export has the collections that are named, and says which there are', a
     code: 2,
     error: {
       message:
-        '"things" is not a valid value for --only: use issuers, keys, policies, presets, upstreams, prices or budgets; see: latchkey config export --help',
+        '"things" is not a valid value for --only: use issuers, keys, policies, presets, upstreams, prices, budgets or webhooks; see: latchkey config export --help',
     },
   })
   const help = (await commands.run('config', 'export', '--help')).stdout.replaceAll(/\s+/g, ' ')
