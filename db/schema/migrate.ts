@@ -43,6 +43,7 @@ import probes from './migrations/0039_probes.sql' with { type: 'text' }
 import budgetSlices from './migrations/0040_budget_slices.sql' with { type: 'text' }
 import priceVersions from './migrations/0041_price_versions.sql' with { type: 'text' }
 import alerts from './migrations/0042_alerts.sql' with { type: 'text' }
+import signIn from './migrations/0043_sign_in.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -89,6 +90,7 @@ export const migrations: Migration[] = [
   { version: 40, name: 'budget_slices', statements: statementsOf(budgetSlices) },
   { version: 41, name: 'price_versions', statements: statementsOf(priceVersions) },
   { version: 42, name: 'alerts', statements: statementsOf(alerts) },
+  { version: 43, name: 'sign_in', statements: statementsOf(signIn) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -3,6 +3,7 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { archiveKinds } from './archive-kinds.ts'
 import { flag, time } from './columns.ts'
+import { roles } from './value-names.ts'
 
 export const grantNames = ['token-exchange', 'jwt-bearer'] as const
 
@@ -68,6 +69,9 @@ export const adminChanges = sqliteTable('admin_changes', {
   sessionId: text('session_id'),
   /** A random id of the change; null for changes of older programs. */
   lineage: text('lineage'),
+  /** Whom an issuer signed in, where that person made the change. */
+  actorIssuer: text('actor_issuer'),
+  actorSubject: text('actor_subject'),
 })
 
 export const usageUnits = ['character', 'image', 'audio_second'] as const
@@ -146,12 +150,30 @@ export const sessions = sqliteTable('sessions', {
   keyId: text('key_id').notNull(),
   keyUpdatedAt: time('key_updated_at').notNull(),
   tokenSha256: text('token_sha256').notNull(),
-  readOnly: flag('read_only').notNull(),
+  role: text('role', { enum: roles }),
   openedBy: text('opened_by'),
   clientAddress: text('client_address'),
   createdAt: time('created_at').notNull(),
   usedAt: time('used_at').notNull(),
   endedAt: time('ended_at'),
+  /** What a session of a person rests on; null where a key or link began it. `validUntil`: when the issuer must say again who it is. */
+  policyId: text('policy_id'),
+  policyUpdatedAt: time('policy_updated_at'),
+  issuerId: text('issuer_id'),
+  issuerUpdatedAt: time('issuer_updated_at'),
+  issuerUrl: text('issuer_url'),
+  subject: text('subject'),
+  person: text('person'),
+  providerSession: text('provider_session'),
+  validUntil: time('valid_until'),
+})
+
+/** By the id of a policy, key, issuer or preset. */
+export const lastUses = sqliteTable('last_uses', {
+  id: text('id').primaryKey(),
+  usedAt: time('used_at'),
+  refusedAt: time('refused_at'),
+  refusedReason: text('refused_reason'),
 })
 
 export const usedSubjectTokens = sqliteTable(
@@ -199,6 +221,7 @@ export const archives = sqliteTable('archives', {
   node: text('node'),
 })
 
+export type LastUseRow = typeof lastUses.$inferSelect
 export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SessionRow = typeof sessions.$inferSelect
 export type Archive = typeof archives.$inferSelect

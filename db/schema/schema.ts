@@ -3,7 +3,7 @@ import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import type { KeyBundleRecord } from './bundle-schema.ts'
 import { flag, names, pairs, time } from './columns.ts'
 import type { LintException, PolicyTest } from './policy-parts.ts'
-import { fairBys, keyKinds, keySources, limitResets, queueClasses, roles } from './value-names.ts'
+import { fairBys, keyKinds, keySources, limitResets, pageAuthentications, queueClasses, roles } from './value-names.ts'
 
 export const planNames = ['free', 'business', 'enterprise'] as const
 export const presetStatuses = ['active', 'disabled', 'archived'] as const
@@ -96,6 +96,9 @@ export const issuers = sqliteTable('issuers', {
   loginClientId: text('login_client_id'),
   loginScopes: text('login_scopes'),
   loginRedirectUri: text('login_redirect_uri'),
+  pageClientId: text('page_client_id'),
+  pageAuthentication: text('page_authentication', { enum: pageAuthentications }).notNull(),
+  pageSecretEncrypted: text('page_secret_encrypted'),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {
@@ -146,14 +149,6 @@ export const configDocuments = sqliteTable('config_documents', {
   updatedAt: time('updated_at').notNull(),
 })
 
-/** By the id of a policy, key, issuer or preset. */
-export const lastUses = sqliteTable('last_uses', {
-  id: text('id').primaryKey(),
-  usedAt: time('used_at'),
-  refusedAt: time('refused_at'),
-  refusedReason: text('refused_reason'),
-})
-
 export const presets = sqliteTable('presets', {
   id: text('id').primaryKey(),
   organizationId: text('organization_id').notNull(),
@@ -198,7 +193,6 @@ export type User = typeof users.$inferSelect
 export type ApiKey = typeof apiKeys.$inferSelect
 export type Issuer = typeof issuers.$inferSelect
 export type IssuerKeySet = typeof issuerKeySets.$inferSelect
-export type LastUseRow = typeof lastUses.$inferSelect
 export type Policy = typeof policies.$inferSelect
 export type SigningKey = typeof signingKeys.$inferSelect
 export type ConfigDocument = typeof configDocuments.$inferSelect

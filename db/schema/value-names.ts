@@ -12,4 +12,6 @@ export const queueClasses = ['interactive', 'normal', 'batch'] as const
 export const fairBys = ['key', 'attribution'] as const
 /** Which of several equal inference servers gets a request: any, the one of its session, or the one of its prompt. */
 export const affinities = ['none', 'session', 'prefix'] as const
+/** How the admin page proves itself to an issuer where it exchanges a code (RFC 6749 §2.3, RFC 7523). */
+export const pageAuthentications = ['none', 'secret', 'private_key_jwt'] as const
 export const keySources = ['discovery', 'jwks_url', 'jwks'] as const

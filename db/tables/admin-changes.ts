@@ -34,12 +34,20 @@ export type TouchedRow = { kind: ChangeKind; id: string }
 export type Actor =
   | { kind: 'local'; osUser?: string | null; sudoUser?: string | null; force?: boolean }
   | { kind: 'server' }
-  | { kind: 'key'; keyId: string; requestId: string; sessionId?: string | undefined; force?: boolean }
+  | {
+      kind: 'key'
+      keyId: string
+      requestId: string
+      sessionId?: string | undefined
+      /** Whom an issuer signed in, where the session is of a person. */
+      person?: Person | undefined
+      force?: boolean
+    }
 
-export type NewChange = Pick<
-  AdminChange,
-  'at' | 'actor' | 'actorKeyId' | 'sessionId' | 'requestId' | 'osUser' | 'sudoUser' | 'operation' | 'kind' | 'targetId'
-> & {
+/** A person is named by issuer and subject together. */
+export type Person = { issuer: string; subject: string }
+
+export type NewChange = Omit<AdminChange, 'id' | 'organizationId' | 'before' | 'after' | 'groupId' | 'lineage'> & {
   /** Records with the same group belong to one change. */
   groupId?: string | undefined
   /** The row before the change, as drizzle returns it. */
@@ -68,15 +76,24 @@ const tables: Record<ChangeKind, SQLiteTable> = {
 const common: ChangeKind[] = ['signing_key', 'upstream', 'price', 'archive']
 /** What `targetId` is, where it is not the id. */
 const keyColumns: Partial<Record<ChangeKind, string>> = { price: 'model', archive: 'file' }
-/** Records omit ciphertext and hashes of credentials; for an upstream and a webhook they show only whether it has one. */
-const omitted = ['private_key_encrypted', 'token_sha256']
-const credential = { column: 'credential_encrypted', shownAs: 'has_credential' }
+/** Records omit ciphertext and hashes of credentials; they show only whether an upstream or an issuer has one. */
+const omitted = ['private_key_encrypted', 'token_sha256', 'provider_session']
+const credentials: Readonly<Record<string, string>> = {
+  credential_encrypted: 'has_credential',
+  page_secret_encrypted: 'has_page_secret',
+}
 
 /** Who made a change, in the columns of its record. */
 export function actorColumns(actor: Actor) {
-  const { keyId, requestId, sessionId = null } = actor.kind === 'key' ? actor : { keyId: null, requestId: null }
+  const {
+    keyId,
+    requestId,
+    sessionId = null,
+    person,
+  } = actor.kind === 'key' ? actor : { keyId: null, requestId: null, person: undefined }
   const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
-  return { actor: actor.kind, actorKeyId: keyId, sessionId, requestId, osUser, sudoUser }
+  const { issuer: actorIssuer = null, subject: actorSubject = null } = person ?? {}
+  return { actor: actor.kind, actorKeyId: keyId, sessionId, requestId, osUser, sudoUser, actorIssuer, actorSubject }
 }
 
 /** Who changes rows of one kind, with each row before the change, as drizzle returns it. */
@@ -91,16 +108,17 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const columns = Object.entries(getTableColumns(table)).filter(([, column]) => !omitted.includes(column.name))
   const values = columns.map(([, column]) => {
     const value = `${name}.${column.name}`
-    if (column.name === credential.column) return `'${credential.shownAs}', ${value} is not null`
+    const shownAs = credentials[column.name]
+    if (shownAs !== undefined) return `'${shownAs}', ${value} is not null`
     return `'${column.name}', ${column.dataType === 'json' ? `json(${value})` : value}`
   })
   const owner = change.kind === 'organization' ? 'id' : 'organization_id'
   const organization = common.includes(change.kind) ? 'null' : `${name}.${owner}`
   // The join order looks rows up by their key and records them in the order of `targets`.
   const sql = `insert into ${getTableName(adminChanges)}
-    (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, operation, group_id, lineage, kind, target_id,
-      before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+    (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, actor_issuer, actor_subject, operation,
+      group_id, lineage, kind, target_id, before, organization_id, after)
+    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
       cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
@@ -109,7 +127,8 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
   }))
   const { at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
-  const by = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId, crypto.randomUUID()]
+  const who = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, change.actorIssuer, change.actorSubject]
+  const by = [...who, operation, groupId, crypto.randomUUID()]
   const params = [...by, kind, JSON.stringify(rows)]
   return { toSQL: () => ({ sql, params }) }
 }
@@ -135,7 +154,8 @@ function columnsOf(columns: [string, { name: string }][], row: object): Record<s
   return Object.fromEntries(
     columns.map(([field, { name }]) => {
       const value = values[field]
-      if (name === credential.column) return [credential.shownAs, Number(value !== null)]
+      const shownAs = credentials[name]
+      if (shownAs !== undefined) return [shownAs, Number(value !== null)]
       return [name, typeof value === 'boolean' ? Number(value) : value]
     }),
   )

@@ -2,7 +2,7 @@
 // milliseconds since 1970 UTC.
 import { inArray } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
-import { type LastUseRow, lastUses } from '../schema/schema.ts'
+import { type LastUseRow, lastUses } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
 
 const idsPerStatement = 500

@@ -1,5 +1,5 @@
 // The sessions of the admin page. Times are in milliseconds since 1970 UTC.
-import { inArray, isNotNull, lte, or } from 'drizzle-orm'
+import { eq, inArray, isNotNull, lte, or } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type SessionRow, sessions } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
@@ -34,4 +34,9 @@ export function dropSessions(
 ): Statement {
   const isOver = or(isNotNull(sessions.endedAt), lte(sessions.usedAt, usedBefore), lte(sessions.createdAt, begunBefore))
   return orm.delete(sessions).where(isOver)
+}
+
+/** Notes until when the issuer has said who a session is. */
+export function putSessionValidity(orm: Orm, id: string, validUntil: number): Statement {
+  return orm.update(sessions).set({ validUntil }).where(eq(sessions.id, id))
 }

@@ -56,7 +56,7 @@ async function replaceMasterKey(context: ReplacementContext & Needs<'signingKeys
 
 /**
  * Without `lost`, everything encrypted is encrypted again under the new key. With it, everything that only the old key decrypts is removed:
- * signing keys end now, which invalidates every access token, upstreams lose their credentials, and webhooks their secrets. An interrupted replacement is finished.
+ * signing keys end now, which invalidates every access token, upstreams lose their credentials, webhooks and issuers their secrets. An interrupted replacement is finished.
  * @throws Fault `conflict` in a server, or for `lost` when the key opens the database; `configuration` when no key does; `invalid` without a new key
  */
 export async function planReplacement(
@@ -120,7 +120,7 @@ async function replaceKnown(
   const holders = withCredential(context)
   for (const holder of holders) {
     const text = await openOrRefuse(oldKey, holder)
-    statements.push(holder.update({ credentialEncrypted: await sealCredential(newKey, holder.id, text) }))
+    statements.push(holder.save(await sealCredential(newKey, holder.id, text)))
   }
   for (const { id, privateKeyEncrypted } of (await listAuditKeys(orm)).filter(hasPrivateKey)) {
     const plain = await decrypt(oldKey, id, privateKeyEncrypted)
@@ -150,7 +150,7 @@ async function replaceLost(
     insertSigningKey(orm, row),
     // Times in the past stay.
     ...ended.map(({ id, retiredAt }) => dropPrivateKey(orm, id, Math.min(retiredAt ?? at, at))),
-    ...holders.map(({ update }) => update({ credentialEncrypted: null, updatedAt: at })),
+    ...holders.map(({ drop }) => drop(at)),
     // The audit log gets a new key with its next checkpoint.
     ...(await listAuditKeys(orm)).map(({ id }) => updateAuditPrivateKey(orm, id, '')),
     retireAuditKeys(orm, at),

@@ -128,6 +128,8 @@ async function readRequest(
 }
 
 async function judgeAndMint(facts: Facts, context: ExchangeContext): Promise<IssuedAccessToken | Refusal> {
+  // Such a policy lets people sign in to the admin page. Nothing may be issued that acts as a management key.
+  if (facts.binding !== undefined && facts.binding.key.kind !== 'inference') return refuse('policy_signs_in')
   const accepted = await judge(facts, dependenciesOf(context))
   noteClock(facts, accepted, context)
   if (isRefusal(accepted)) return accepted

@@ -1,6 +1,7 @@
 // Turns the Authorization header into who is calling (reference: Credentials): an API key, or an access token acting as
 // one. For administration, a session of the admin page counts too.
 import type { Organization } from '../../db/schema/schema.ts'
+import type { Person } from '../../db/tables/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { parseJwtText } from '../tokens/jwt-text.ts'
@@ -29,12 +30,25 @@ export type BearerContext = {
   /** The key, and the session, that each authenticated request acts as. */
   callers: WeakMap<Request, Caller>
   /** The session of a request that provably comes from the admin page. @throws Fault `unauthorized` when it has ended */
-  findSession: (request: Request) => { key: Key; row: { id: string } } | undefined
+  findSession: (request: Request) => { key: Key; row: SessionIdentity } | undefined
   now: () => number
 }
 
+/** Of a session. Issuer and subject are those of a person, and null where a key began it. */
+export type SessionIdentity = { id: string; issuerUrl: string | null; subject: string | null }
+
 /** `previousHash`: of the text before the rotation of the key, if that was used. */
-export type Caller = { keyId: string; sessionId?: string; previousHash?: string | undefined }
+export type Caller = {
+  keyId: string
+  sessionId?: string
+  person?: Person | undefined
+  previousHash?: string | undefined
+}
+
+/** Whom an issuer signed in, if a session is of a person. */
+export function personOf({ issuerUrl, subject }: SessionIdentity): Person | undefined {
+  return issuerUrl === null || subject === null ? undefined : { issuer: issuerUrl, subject }
+}
 
 /** Who sends a request. `accessToken` is undefined when an API key was used. */
 export type Principal = { key: Key; accessToken: AccessToken | undefined; previousHash?: string | undefined }
@@ -73,7 +87,7 @@ export async function authenticateReader(request: Request, context: BearerContex
   const session = headerOf(request) === undefined ? context.findSession(request) : undefined
   if (session === undefined) return await authenticate(request, context)
   const { key, row } = session
-  context.callers.set(request, { keyId: key.id, sessionId: row.id })
+  context.callers.set(request, { keyId: key.id, sessionId: row.id, person: personOf(row) })
   return { key, accessToken: undefined }
 }
 

@@ -169,9 +169,10 @@ function kindOfRole(role: Role): KeyKind {
   return isAtLeast(role, 'operator') ? 'management' : 'management_read_only'
 }
 
-/** A key as a session uses it that only reads. */
-export function asViewer<Key extends { kind: string; role: Role | null }>(key: Key): Key {
-  return { ...key, kind: 'management_read_only', role: 'viewer' }
+/** A key as a session uses it, which never may do more than the key. */
+export function withRole<Key extends { kind: string; role: Role | null }>(key: Key, role: Role | null): Key {
+  if (role === null || isAtLeast(role, key.role ?? 'viewer')) return key
+  return { ...key, kind: kindOfRole(role), role }
 }
 
 /** The kind and role of a new key. @throws Fault `invalid` if they contradict each other */

@@ -65,6 +65,7 @@ import queueJs from './assets/queue.js' with { type: 'text' }
 import recipesJs from './assets/recipes.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
 import signInJs from './assets/sign-in.js' with { type: 'text' }
+import signInChoicesJs from './assets/sign-in-choices.js' with { type: 'text' }
 import startJs from './assets/start.js' with { type: 'text' }
 import systemJs from './assets/system.js' with { type: 'text' }
 import tableJs from './assets/table.js' with { type: 'text' }
@@ -73,6 +74,7 @@ import upstreamsJs from './assets/upstreams.js' with { type: 'text' }
 import usageJs from './assets/usage.js' with { type: 'text' }
 import viewsJs from './assets/views.js' with { type: 'text' }
 import webhooksJs from './assets/webhooks.js' with { type: 'text' }
+import youJs from './assets/you.js' with { type: 'text' }
 
 // Bun's types know a page only as a bundle.
 const indexText: unknown = indexHtml
@@ -119,6 +121,8 @@ const ours = {
   'recipes.js': recipesJs,
   'router.js': routerJs,
   'sign-in.js': signInJs,
+  'sign-in-choices.js': signInChoicesJs,
+  'you.js': youJs,
   'start.js': startJs,
   'table.js': tableJs,
   'try.js': tryJs,

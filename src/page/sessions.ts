@@ -1,4 +1,5 @@
-// The sessions of the admin page, in memory. A session ends after 30 minutes without use, after 8 hours, and at once when its key changes.
+// The sessions of the admin page, in memory. A session ends after 30 minutes without use, after 8 hours, and at once when its key
+// changes; that of a person also when its policy, issuer or plan changes, or the issuer does not confirm it.
 // Uses are written once a minute, so a request writes nothing.
 import type { Orm } from '../../db/file/open.ts'
 import { nextSlice } from '../../db/read/pace.ts'
@@ -6,9 +7,10 @@ import type { SessionRow } from '../../db/schema/record-schema.ts'
 import { dropSessions, putSessionUses } from '../../db/tables/sessions.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
-import { type Key, keyStateOf } from '../keys/api-key.ts'
-import { asViewer } from '../keys/roles.ts'
-import { type KeptSession, reloadSessions, type SessionRows } from './session-rows.ts'
+import { isEntitled } from '../federation/policy-binding.ts'
+import { keyStateOf } from '../keys/api-key.ts'
+import { withRole } from '../keys/roles.ts'
+import { type KeptSession, reloadSessions, type SessionRows, type TrustedRows } from './session-rows.ts'
 
 const idleMillisecondsMax = 30 * 60_000
 export const lifetimeSecondsMax = 8 * 60 * 60
@@ -18,7 +20,7 @@ const clockBackMillisecondsMax = 60_000
 /** More would hold up requests for longer than a slice. */
 const idsPerRead = 200
 
-/** A session in use, with its key as of now. A read-only session has its key as a viewer. */
+/** A session in use, with its key as of now. Its key has the role of the session. */
 export type Session = KeptSession
 
 export type Sessions = {
@@ -45,7 +47,7 @@ export function sessionEnded(): Fault {
 
 type Dependencies = {
   orm: Orm
-  registry: { sessions: SessionRows; keys: { get: (id: string) => Key | undefined } }
+  registry: TrustedRows & { sessions: SessionRows }
   writer: Pick<Writer, 'write'>
   now: () => number
 }
@@ -61,10 +63,20 @@ export function createSessions({ orm, registry, writer, now }: Dependencies): Se
     const { key } = kept
     const row = { ...kept.row, usedAt: Math.max(kept.row.usedAt, used.get(kept.row.id) ?? 0) }
     const at = now()
-    const isUnchanged = registry.keys.get(row.keyId) === key && key.deletedAt === null
+    const isUnchanged = registry.keys.get(row.keyId) === key && key.deletedAt === null && isTrusted(kept, at)
     const isInTime = at < endOf(row) && at >= row.createdAt - clockBackMillisecondsMax
     if (!isUnchanged || !isInTime || keyStateOf(key, at) !== 'enabled') return undefined
-    return { row, key: row.readOnly ? asViewer(key) : key }
+    return { ...kept, row, key: withRole(key, row.role) }
+  }
+  /** Of a person, whether everything that let them in still does. */
+  const isTrusted = ({ row, trust }: KeptSession, at: number): boolean => {
+    if (trust === undefined) return true
+    const { policy, issuer, plan } = trust
+    const organization = registry.organizations.get(row.organizationId)
+    const isUnchanged = registry.policies.get(policy.id) === policy && registry.issuers.get(issuer.id) === issuer
+    const isPlanned = organization !== undefined && organization.plan === plan && isEntitled(organization)
+    const isInForce = policy.enabled && issuer.deletedAt === null && isPlanned
+    return isUnchanged && isInForce && at < (row.validUntil ?? 0)
   }
   const all = () => [...registry.sessions.values()]
 

@@ -7,18 +7,24 @@ import { createRateLimiter } from '../http/rate-limit.ts'
 export type SignInRate = {
   /** Counts a wrong key or link from the client's network. */
   takeRefused: (address: string | null, now: number) => number
+  /** Counts a browser that an issuer sends back, from the client's network: each makes requests to the issuer. */
+  takeReturn: (address: string | null, now: number) => number
   /** Counts a sign-in with this key from the client's network. */
   takeOf: (keyId: string, address: string | null, now: number) => number
 }
 
 /** A person mistypes a few times, and signs in with a few browsers. */
 const inEffect = { perMinute: 10, burst: 10 }
+/** The people of an office share an address. */
+const ofReturns = { perMinute: 60, burst: 60 }
 
 export function createSignInRate(): SignInRate {
   const refused = createRateLimiter(() => inEffect)
+  const returns = createRateLimiter(() => ofReturns)
   const ofKeys = createRateLimiter(() => inEffect)
   return {
     takeRefused: refused.take,
+    takeReturn: returns.take,
     takeOf: (keyId, address, now) => ofKeys.take(`${keyId} ${networkOf(address ?? '')}`, now),
   }
 }

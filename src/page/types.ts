@@ -13,6 +13,7 @@ export type Session = {
   organization: { id: string; name: string; plan: string; workload_identity: boolean }
   workspace: { id: string; name: string }
   key: { id: string; name: string }
+  person: { name: string; issuer_url: string; subject: string; policy_id: string; policy_name: string | null } | null
   role: string | null
   may: readonly string[]
   expires_at: string

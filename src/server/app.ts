@@ -50,8 +50,12 @@ function createRoutes(basePath: string, routes: readonly ServedRoute<Context>[])
 /** Loads every route, with those of the admin page where it is served. */
 async function loadRoutes(adminPage: boolean, runByName: RunByName): Promise<ServedRoute<Context>[]> {
   const { listEndpoints } = await import('./all-endpoints.ts')
-  const pageRoutes = adminPage ? (await import('../page/routes.ts')).pageRoutes : []
-  return [...listEndpoints(runByName), ...pageRoutes]
+  if (!adminPage) return listEndpoints(runByName)
+  const [{ pageRoutes }, { signInRoutes }] = await Promise.all([
+    import('../page/routes.ts'),
+    import('../admin/sign-in/routes.ts'),
+  ])
+  return [...listEndpoints(runByName), ...pageRoutes, ...signInRoutes]
 }
 
 /** Finds routes. Loads all of them at the first request that is not one of a workload. */

@@ -10,6 +10,7 @@ import { createExchangeCounts } from '../admin/operation/exchange-counts.ts'
 import { createLastUses, noteRows } from '../admin/operation/last-uses.ts'
 import { createSlowReports } from '../admin/operation/slow-reports.ts'
 import { createRevisionKey, type RevisionContext } from '../admin/sessions/configuration-revision.ts'
+import type { SignInContext } from '../admin/sign-in/sign-in-context.ts'
 import { createRetention } from '../archive/schedule.ts'
 import { createAuditLog } from '../audit-log/audit-log.ts'
 import { createBackups } from '../backup/backups.ts'
@@ -87,7 +88,8 @@ export type Context = OpenContext &
   MetricsEndpointContext &
   RevisionContext &
   AlertParts &
-  QueueContext & { accessLog: AccessLog }
+  QueueContext &
+  Omit<SignInContext, 'page'> & { accessLog: AccessLog }
 
 /** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
@@ -216,17 +218,15 @@ export async function openServing(
     ...observed,
     reportMetrics: createMetricsReport(observed),
     clockDifferences: createClockDifferences(admin.registry.onDeleted),
-    ...{ callers: new WeakMap(), revisionKey: createRevisionKey(hex), page, baseUrl, fetch },
+    ...{ callers: new WeakMap(), refreshTokens: new Map(), revisionKey: createRevisionKey(hex) },
+    ...{ page, baseUrl, fetch, masterKey, listLoginOffers: createLoginOffers(admin.registry) },
     findSession: createSessionFinder(page),
-    listLoginOffers: createLoginOffers(admin.registry),
     exchangeRate: createRateLimiter(() => shareOf(admin.inEffect.read().rateLimit, admin.follow)),
     replayGuard: await openReplayGuard(admin),
     claimRecorder: createClaimRecorder({ registry: admin.registry, hashFor: (id) => createClaimHash(hex, id) }),
     keyRates: createKeyRates(admin.registry.onDeleted, await joinRates(admin)),
     verifiedTokens: createTokenCache(signingKeys),
-    modelLists: createModelLists(admin.monotonic),
-    via: `1.1 ${nameInstallation(admin.registry)}`,
-    credentials,
+    ...{ modelLists: createModelLists(admin.monotonic), via: `1.1 ${nameInstallation(admin.registry)}`, credentials },
   }
 }
 

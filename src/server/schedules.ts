@@ -22,6 +22,7 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     backUpOnSchedule(context),
     archiveOnSchedule(context),
     writeLastUses(context),
+    renewOnSchedule(context),
     watchKeyExpiry(context),
     examineOnSchedule(context),
     deliverOnSchedule(context),
@@ -67,6 +68,25 @@ const probeMilliseconds = 1_000
 function probeOnSchedule({ probes }: Context): () => void {
   void probes.run()
   return every(probeMilliseconds, () => void probes.run())
+}
+
+const renewalMilliseconds = 60_000
+
+/** Asks issuers again who people with a session are. Returns a function that stops the timer. */
+function renewOnSchedule(context: Context): () => void {
+  const { page, log } = context
+  if (page === undefined) return () => {}
+  const logFailure = (error: unknown) => log('error', 'sessions_not_renewed', { reason: describeError(error) })
+  return every(
+    renewalMilliseconds,
+    async () => {
+      // Most servers sign nobody in, and need no library for it.
+      if (context.refreshTokens.size === 0) return
+      const { renewSessions } = await import('../admin/sign-in/renewal.ts')
+      await renewSessions({ ...context, page })
+    },
+    logFailure,
+  )
 }
 
 /** The first examination waits as long as the others for a start to settle: it loads what administration needs. */

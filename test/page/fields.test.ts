@@ -29,6 +29,7 @@ const shown = {
       ca_pem: null,
     },
     ...{ login_client_id: 'cli', login_scopes: null, login_redirect_uri: null },
+    page_client_id: null,
     ...{ clock_skew_seconds: 30, max_token_age_seconds: null, keys_stale_seconds: 1_000 },
   },
   keys: {
@@ -41,7 +42,13 @@ const shown = {
 
 for (const [kind, page, api, left, chosen] of [
   // Commands alone name signers and the expiry of pasted keys. A source is chosen instead of named.
-  ['issuers', issuers, issuerFields, ['bundle_signer', 'discovery', 'keys_expire_at'], ['source']],
+  [
+    'issuers',
+    issuers,
+    issuerFields,
+    ['bundle_signer', 'discovery', 'keys_expire_at', 'page_authentication', 'page_secret'],
+    ['source'],
+  ],
   ['keys', keys, keyFields, ['disabled', 'hash', 'owner', 'role', 'workspace'], []],
 ] as const)
   describe(`the form of ${kind}`, () => {

@@ -97,8 +97,9 @@ test('many sessions are read in parts, so that requests do not wait for them', a
   const latchkey = await startTestServer()
   const { context } = latchkey.server
   await signIn(latchkey, { api_key: (await newKey(latchkey, 'boss')).key })
-  const copies = `insert into sessions select sessions.id || value, organization_id, key_id, key_updated_at, token_sha256 || value, read_only,
-    opened_by, client_address, created_at, used_at, ended_at from sessions, json_each(?)`
+  const copies = `insert into sessions (id, organization_id, key_id, key_updated_at, token_sha256, client_address, created_at, used_at)
+    select sessions.id || value, organization_id, key_id, key_updated_at, token_sha256 || value, client_address, created_at, used_at
+    from sessions, json_each(?)`
   const numbers = JSON.stringify(Array.from({ length: 1_000 }, (_, number) => number))
   await context.writer.write([{ toSQL: () => ({ sql: copies, params: [numbers] }) }])
   await loadSessions(context.registry, context.orm)

@@ -180,6 +180,7 @@ describe('what is created is printed whole:', () => {
       allowed_presets: null,
       key_id: key.id,
       key_name: 'app',
+      role: null,
       key_disabled: false,
       key_deleted: false,
       max_lifetime_seconds: 300,

@@ -1,7 +1,7 @@
 // A real identity provider for people: oidc-provider with a sign-in that asks nothing. A test says who signs in and what goes wrong.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { exportJWK, generateKeyPair } from 'jose'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { Provider } from 'oidc-provider'
 
 export type Person = { email: string; groups: string[] }
@@ -16,6 +16,8 @@ export type PeopleProvider = {
   grants: string[]
   /** Answers a request in place of the provider, if it returns true. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
+  /** Signs claims with the key of the provider. */
+  sign: (claims: object, header?: object) => Promise<string>
   stop: () => Promise<void>
 }
 
@@ -47,18 +49,25 @@ export async function startPeopleProvider({
   server.keepAliveTimeout = 60_000
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const issuerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+  const kid = 'the key of this test'
   const state: PeopleProvider = {
     issuerUrl,
     people: new Map(),
     who: undefined,
     grants: [],
     intercept: undefined,
+    sign: (claims, header = {}) =>
+      new SignJWT({ ...claims }).setProtectedHeader({ alg: 'RS256', kid, ...header }).sign(privateKey),
     stop: async () => {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },
   }
-  const provider = new Provider(issuerUrl, await configure(state, clients, idTokenSeconds))
+  const provider = new Provider(
+    issuerUrl,
+    configure(state, { ...(await exportJWK(privateKey)), kid }, clients, idTokenSeconds),
+  )
   provider.on('grant.success', ({ oidc }) => state.grants.push(String(oidc.params?.grant_type)))
   provider.on('grant.error', ({ oidc }, error) =>
     state.grants.push(`refused ${oidc.params?.grant_type} ${(error as { error?: string } | undefined)?.error}`),
@@ -85,10 +94,9 @@ async function interact(
   return provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } })
 }
 
-async function configure(state: PeopleProvider, clients: object[], idTokenSeconds: number): Promise<object> {
-  const { privateKey } = await generateKeyPair('RS256', { extractable: true })
+function configure(state: PeopleProvider, key: object, clients: object[], idTokenSeconds: number): object {
   return {
-    jwks: { keys: [{ ...(await exportJWK(privateKey)), alg: 'RS256', use: 'sig' }] },
+    jwks: { keys: [{ ...key, alg: 'RS256', use: 'sig' }] },
     clients,
     cookies: { keys: ['of this test alone'] },
     ttl: { IdToken: idTokenSeconds, AccessToken: 3_600, RefreshToken: 86_400, DeviceCode: 600 },

@@ -23,9 +23,11 @@ import type { Needs } from '../operation/context.ts'
 import { checkNameIsFree, notFound } from '../operation/references.ts'
 import { draftPolicy } from '../policies/policies.ts'
 import { checkPolicyFields } from '../policies/policy-edit.ts'
+import { checkSignInPolicy } from '../policies/sign-in-policy.ts'
 import { draftPrice } from '../upstreams/prices.ts'
 import type { EntryOf } from './document.ts'
 import { issuerEntry, keyEntry, oursIn, policyEntry, priceEntry } from './entries.ts'
+import { pageSecretOf } from './other-secret.ts'
 import type { SavedEntry } from './plan.ts'
 
 /** What an entry would save. `secret` is the text of a new key. */
@@ -48,7 +50,7 @@ export type DraftState = {
   organizationId: string
   owner: string | null
   issuers: Map<string, Issuer>
-  /** Ids of inference keys by name. */
+  /** Ids of keys by name; a document makes inference keys alone. */
   keyIds: Map<string, string>
   /** Ids of policies by name. */
   policyIds: Map<string, string>
@@ -66,7 +68,7 @@ export type DraftState = {
 export async function createDraftState(context: DraftContext, organizationId: string): Promise<DraftState> {
   const { registry, orm } = context
   const issuers = oursIn(registry.issuers.values(), organizationId)
-  const keys = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')
+  const keys = oursIn(registry.keys.values(), organizationId)
   const workspaces = await listWorkspaces(orm, organizationId)
   return {
     context,
@@ -119,8 +121,9 @@ export async function draftIssuerEntry(
   const before = saved && context.registry.issuers.get(saved.id)
   const drafted = draftIssuer(context, wanted, organizationId)
   const kept = { ...identityOf(before), ...keptKeys(drafted, before), managedBy: ownerOf(drafting, saved) }
-  const row: Issuer = { ...drafted, ...kept }
-  const entry = issuerEntry(row, context.registry)
+  const secret = await pageSecretOf(context, kept.id ?? drafted.id, before, wanted.page_secret)
+  const row: Issuer = { ...drafted, ...kept, ...secret.columns }
+  const entry = { ...issuerEntry(row, context.registry), ...secret.entry }
   if (!isSame(entry, saved?.entry)) {
     checkIssuerFields(context, row)
     await rejectContradiction(row)
@@ -212,7 +215,7 @@ export function draftPolicyEntry(
     drafting.issuers.get(wanted.issuer)?.id ?? (saved?.entry.issuer === wanted.issuer ? before?.issuerId : undefined)
   const keyId = drafting.keyIds.get(wanted.key) ?? (saved?.entry.key === wanted.key ? before?.keyId : undefined)
   if (issuerId === undefined) throw new Fault('not_found', `there is no issuer ${JSON.stringify(wanted.issuer)}`)
-  if (keyId === undefined) throw new Fault('not_found', `there is no inference key ${JSON.stringify(wanted.key)}`)
+  if (keyId === undefined) throw new Fault('not_found', `there is no key ${JSON.stringify(wanted.key)}`)
   const row: Policy = {
     ...draftPolicy(wanted, { organizationId, issuerId, keyId }, now),
     ...identityOf(before),
@@ -222,6 +225,7 @@ export function draftPolicyEntry(
   const entry = policyEntry(row, { issuer: wanted.issuer, key: wanted.key })
   if (!isSame(entry, saved?.entry)) {
     checkPolicyFields(row)
+    checkSignInPolicy(row, registry.keys.get(keyId), drafting.issuers.get(wanted.issuer))
     rejectTargetWithHeader(drafting.frontEnds.get(keyId) ?? { name: wanted.key, attributeFromHeader: null })
   }
   drafting.policyIds.set(row.name, row.id)

@@ -1,21 +1,18 @@
 // The presets and upstreams that the entries of a document would save. The credential of an upstream is compared, but never shown.
-import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
-import { openCredential } from '../../inference/upstream/credentials.ts'
-import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'
+import { configuredUpstreamName } from '../../inference/upstream/targets.ts'
 import { checkPresetCount } from '../../presets/drafts.ts'
 import { readPresetContent } from '../../presets/preset.ts'
 import { checkPresetSlug } from '../../presets/reference.ts'
-import { openMasterKey } from '../../tokens/keyring.ts'
 import { checkCertificates } from '../issuers/issuer-input.ts'
-import type { Needs } from '../operation/context.ts'
 import { planPreset, savePlan } from '../presets/plan-preset.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
 import { type Draft, type DraftState, ownerOf, userIdOf, workspaceIdOf } from './drafts.ts'
 import { presetEntry, upstreamEntry } from './entries.ts'
+import { isOtherSecret } from './other-secret.ts'
 import type { SavedEntry } from './plan.ts'
 
 export async function draftPresetEntry(
@@ -60,7 +57,8 @@ export async function draftUpstreamEntry(
   const before = saved && context.registry.upstreams.get(saved.id)
   const drafted = draftUpstream(wanted, now)
   const { id, createdAt, credentialEncrypted } = before ?? drafted
-  const isChanged = await isOther(context, before, wanted.credential)
+  const sealed = { id, sealed: credentialEncrypted }
+  const isChanged = await isOtherSecret(context, sealed, wanted.credential)
   const row = {
     ...{ ...drafted, id, createdAt, credentialEncrypted, managedBy: ownerOf(drafting, saved) },
     ...(isChanged ? await credentialColumn(context, id, wanted.credential) : {}),
@@ -69,17 +67,4 @@ export async function draftUpstreamEntry(
   const entry = { ...upstreamEntry(row), ...(isChanged ? { credential: 'changed' } : {}) }
   const { orm } = context
   return { entry, id, save: () => [before ? updateUpstream(orm, id, row) : insertUpstream(orm, row)] }
-}
-
-/** Whether the document names a different credential from the saved one. One that it does not name stays. */
-async function isOther(
-  { config, orm }: Needs<'config' | 'orm'>,
-  before: Upstream | undefined,
-  credential: string | null | undefined,
-): Promise<boolean> {
-  if (credential === undefined) return false
-  const sealed = before?.credentialEncrypted ?? null
-  if (credential === null || sealed === null || before === undefined) return credential !== sealed
-  const masterKey = await openMasterKey(config.masterKey, await listSigningKeys(orm))
-  return (await openCredential(masterKey, before.id, sealed)) !== credential
 }

@@ -32,6 +32,7 @@ import {
   verifyInput,
 } from './issuer-input.ts'
 import { keyColumns, rejectPast } from './key-columns.ts'
+import { checkPageClient, pageSecretColumn } from './page-client.ts'
 import { showIssuer } from './show-issuer.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
@@ -49,7 +50,8 @@ export const issuerOperations = {
 async function addIssuer(context: ChangeContext & Needs<'config'>, input: typeof addInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
   rejectPast(context, input.keys_expire_at)
-  const row = draftIssuer(context, input, organizationId)
+  const draft = draftIssuer(context, input, organizationId)
+  const row = { ...draft, ...(await pageSecretColumn(context, draft.id, input.page_secret)) }
   checkIssuer(context, row)
   await rejectContradiction(row)
   await commit(context, [insertIssuer(context.orm, row)], [{ kind: 'issuer', id: row.id }])
@@ -59,7 +61,8 @@ async function addIssuer(context: ChangeContext & Needs<'config'>, input: typeof
 type IssuerDraft = Omit<typeof addInput.infer, 'organization'>
 type NewColumns = Pick<IssuerRow, 'name' | 'issuerUrl' | 'caPem' | 'shared'> &
   Pick<IssuerRow, 'keysStaleSeconds' | 'clockSkewSeconds' | 'maxTokenAgeSeconds'> &
-  Pick<IssuerRow, 'loginClientId' | 'loginScopes' | 'loginRedirectUri'>
+  Pick<IssuerRow, 'loginClientId' | 'loginScopes' | 'loginRedirectUri'> &
+  Pick<IssuerRow, 'pageClientId' | 'pageAuthentication'>
 
 /** The columns of a new issuer without those of its keys: what the input lacks has its default. */
 export function newIssuerColumns(input: { name: string; issuer_url: string }): NewColumns {
@@ -80,6 +83,7 @@ export function draftIssuer(
     keysExpireAt: null,
     keyBundle: null,
     bundleSignerId: null,
+    pageSecretEncrypted: null,
     ...keyColumns(context, organizationId, input),
     ...newIssuerColumns(input),
     createdAt: now,
@@ -118,6 +122,7 @@ async function updateIssuerFields(context: ChangeContext & Needs<'config'>, inpu
   const change = {
     ...keyColumns(context, issuer.organizationId, input, issuer),
     ...columnsOf<IssuerRow>(issuerFields, input),
+    ...(await pageSecretColumn(context, issuer.id, input.page_secret)),
     shared: sharedAfter(issuer, input),
     updatedAt: context.now(),
   }
@@ -183,6 +188,7 @@ export function checkIssuerFields({ config }: Needs<'config'>, row: IssuerRow): 
   if (objection !== undefined)
     throw new Fault('invalid', `The issuer URL ${JSON.stringify(row.issuerUrl)} ${objection}`)
   if (row.caPem !== null) checkCertificates(row.caPem)
+  checkPageClient(row)
   if (row.loginScopes !== null && !row.loginScopes.split(' ').includes('openid'))
     throw new Fault(
       'invalid',

@@ -26,6 +26,7 @@ export async function showIssuer({ orm, registry }: Needs<'orm' | 'registry'>, i
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
     bundle_signer: signerName(registry, row.bundleSignerId),
     keys: listKeys(row, keySet),
+    has_page_secret: row.pageSecretEncrypted !== null,
   }
   const shown = { ...showFields(issuerFields, row, derived), key_bundle: showBundle(registry, row) }
   return shown as IssuerShown

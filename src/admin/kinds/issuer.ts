@@ -6,32 +6,18 @@ import { keySources } from '../../../db/schema/value-names.ts'
 import {
   clockSkewSecondsDefault,
   clockSkewSecondsMax,
-  issuerCaCharactersMax,
   issuerKeysStaleSecondsDefault,
   issuerKeysStaleSecondsMax,
   maxTokenAgeSecondsMax,
   maxTokenAgeSecondsMin,
-  urlCharactersMax,
 } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import { nameShape, referenceShape, textCheckedLater, timeShape } from '../../values/shapes.ts'
+import { nameShape, referenceShape, timeShape } from '../../values/shapes.ts'
 import { type Fields, storedTime } from './fields.ts'
+import { issuerClientFields } from './issuer-clients.ts'
+import { caShape, issuerUrlShape, urlShape } from './issuer-shapes.ts'
 
-const url = 'An `https://` address without user name, fragment, white space and control characters'
 const keys = 'it decides how keys are found, which the linter and tests take for granted'
-const login = 'it does not change which tokens pass'
-
-export const urlShape = textCheckedLater(urlCharactersMax, url)
-export const issuerUrlShape = textCheckedLater(urlCharactersMax, `${url}, and without a query; \`iss\` must equal it`)
-export const caShape = textCheckedLater(issuerCaCharactersMax, 'Certificates in PEM')
-/** Identifiers of clients are printable (RFC 6749 appendix A.1); spaces of a list separate scopes (appendix A.4). */
-const clientIdShape = type(/^[\x20-\x7e]{1,512}$/)
-const scopesShape = type(/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/)
-  .and('string <= 1000')
-  .configure({ says: 'Scopes, separated by spaces; `openid` must be among them' })
-const redirectUriShape = type(/^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?(\/[\w./-]*)?$/)
-  .and('string <= 200')
-  .configure({ says: '`http://127.0.0.1/…`, `http://localhost/…` or `http://[::1]/…`, with a port or without' })
 
 const text = 'string | null'
 const time = type('string').configure({ format: 'date-time' })
@@ -187,42 +173,7 @@ export const issuerFields = {
       form: 'yes-no',
     },
   },
-  login_client_id: {
-    shape: clientIdShape.configure({ says: 'The client as which people sign in with `latchkey login`' }).or('null'),
-    column: 'loginClientId',
-    shown: text,
-    line: 'login client?',
-    why: login,
-    flag: {
-      option: '--login-client-id <id>',
-      says: 'public client of the issuer as which people sign in with latchkey login',
-      no: 'offer no login',
-    },
-  },
-  login_scopes: {
-    shape: scopesShape.or('null'),
-    column: 'loginScopes',
-    shown: text,
-    line: 'login scopes?',
-    why: login,
-    flag: {
-      option: '--login-scopes <scopes>',
-      says: 'scopes of a login (default: openid profile email, and offline_access where the issuer lists it)',
-      no: 'request the usual scopes',
-    },
-  },
-  login_redirect_uri: {
-    shape: redirectUriShape.or('null'),
-    column: 'loginRedirectUri',
-    shown: text,
-    line: 'login returns to?',
-    why: login,
-    flag: {
-      option: '--login-redirect-uri <uri>',
-      says: 'where the browser returns to; without a port, any free one is taken (default: http://127.0.0.1/callback)',
-      no: 'return to http://127.0.0.1/callback',
-    },
-  },
+  ...issuerClientFields,
   managed_by: { column: 'managedBy', shown: text },
   created_at: { column: 'createdAt', stored: storedTime, shown: time },
   updated_at: { column: 'updatedAt', stored: storedTime, shown: time },

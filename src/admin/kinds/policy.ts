@@ -2,6 +2,7 @@
 // policies lies in admin/policies.
 
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
+import { roles } from '../../../db/schema/value-names.ts'
 import { accessTokenLifetimeSecondsMax, accessTokenLifetimeSecondsMin } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import {
@@ -139,6 +140,7 @@ export const policyFields = {
   },
   key_id: { column: 'keyId', shown: 'string' },
   key_name: { shown: 'string', line: 'target key' },
+  role: { shown: type.enumerated(...roles).or('null'), line: 'signs in to the page as?' },
   key_disabled: { shown: 'boolean' },
   key_deleted: { shown: 'boolean' },
   enabled: {

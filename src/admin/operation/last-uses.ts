@@ -2,8 +2,8 @@
 // in memory; what they hold is committed once a minute and at a clean stop. Nothing is read at a start.
 
 import type { Orm } from '../../../db/file/open.ts'
-import type { AuditRow, UsageRow } from '../../../db/schema/record-schema.ts'
-import type { LastUseRow } from '../../../db/schema/schema.ts'
+import type { AuditRow, LastUseRow, UsageRow } from '../../../db/schema/record-schema.ts'
+
 import { dropLastUses, putLastUses, readLastUses } from '../../../db/tables/last-uses.ts'
 import type { Writer } from '../../../db/write/write.ts'
 import type { Fault } from '../../fault.ts'

@@ -158,6 +158,8 @@ export const changeResponse = type({
   at: time,
   actor: "'local' | 'key' | 'server'",
   actor_key_id: text,
+  actor_issuer: text,
+  actor_subject: text,
   actor_key_name: text,
   session_id: text,
   request_id: text,

@@ -2,7 +2,6 @@
 
 import type { Policy as PolicyRow } from '../../../db/schema/schema.ts'
 import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
-import { Fault } from '../../fault.ts'
 import type { Policy } from '../../federation/policy.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { subjectTokenBytesMax } from '../../limits.ts'
@@ -35,6 +34,7 @@ import { lintPolicies, rejectBlockingFindings } from './policy-lint.ts'
 import { listPolicies, policyListInput } from './policy-list.ts'
 import { show, showDraft, showEdit, showSaved, showUsed } from './policy-response.ts'
 import { rejectFailingTests, testPolicies } from './policy-tests.ts'
+import { checkSignInPolicy } from './sign-in-policy.ts'
 
 const checkInput = type({
   '+': 'reject',
@@ -145,19 +145,15 @@ function setEnabled(enabled: boolean) {
     show(context, await change(context, pick(context, input), { enabled }))
 }
 
-/** The target is an inference key of the same organization (reference: Policy). */
+/** The target is a key of the same organization (reference: Policy). With a management key, people sign in to the admin page. */
 function findTargetKey({ registry }: Needs<'registry'>, reference: string, organizationId: string): string {
   const key = findKey(registry, reference, organizationId)
-  if (key.kind !== 'inference')
-    throw new Fault(
-      'invalid',
-      `The key ${JSON.stringify(key.name)} is a management key: choose an inference key as the target`,
-    )
-  rejectTargetWithHeader(key)
+  if (key.kind === 'inference') rejectTargetWithHeader(key)
   return key.id
 }
 
 function checkPolicy({ registry }: Needs<'registry'>, row: PolicyRow): void {
   checkPolicyFields(row)
+  checkSignInPolicy(row, registry.keys.get(row.keyId), registry.issuers.get(row.issuerId))
   checkNameIsFree('policy', registry.policies, row.name, row.organizationId, row.id)
 }

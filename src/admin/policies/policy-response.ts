@@ -41,6 +41,7 @@ export function show(context: Needs<'registry' | 'now'>, row: PolicyRow): typeof
     issuer_deleted: issuer?.deletedAt !== null,
     ...stateOf(context, row),
     key_name: key?.name ?? '',
+    role: key?.role ?? null,
     key_disabled: key?.disabled === true,
     key_deleted: key?.deletedAt !== null,
   }

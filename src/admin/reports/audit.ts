@@ -160,6 +160,8 @@ async function showChange(
     at: timeOf(row.at),
     actor: row.actor,
     actor_key_id: row.actorKeyId,
+    actor_issuer: row.actorIssuer,
+    actor_subject: row.actorSubject,
     actor_key_name: (await names.key(row.actorKeyId))?.name ?? null,
     session_id: row.sessionId,
     request_id: row.requestId,

@@ -1,5 +1,6 @@
 // Signing in to the admin page and out of it, and who is signed in. Sign-in takes a management key or a one-time link; every failure
 // has the same text.
+import type { Role } from '../../../db/schema/value-names.ts'
 import { Fault } from '../../fault.ts'
 import { readJson } from '../../http/body.ts'
 import { isKnown } from '../../http/conditional.ts'
@@ -12,15 +13,15 @@ import { actorOf } from '../../keys/actor.ts'
 import type { Key } from '../../keys/api-key.ts'
 import { checkKeyText, hashApiKey, isApiKeyText, keyStateOf } from '../../keys/api-key.ts'
 import { authenticateManagement, type BearerContext } from '../../keys/bearer.ts'
-import { asViewer } from '../../keys/roles.ts'
+import { withRole } from '../../keys/roles.ts'
 import type { Page } from '../../page/page.ts'
 import { allowsSessions, isFromPage } from '../../page/page-origin.ts'
 import { readCookie, setCookie } from '../../page/session-cookie.ts'
-import { lifetimeSecondsMax, type Session } from '../../page/sessions.ts'
+import { lifetimeSecondsMax } from '../../page/sessions.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from '../operation/context.ts'
 import { dataOf } from '../operation/responses.ts'
-import { beginSession, endSession } from './begin-session.ts'
+import { beginSession, endAsItself, endSession } from './begin-session.ts'
 import { configurationRevision, type RevisionContext } from './configuration-revision.ts'
 import { endedSessionResponse, identityResponse, showIdentity } from './session-response.ts'
 
@@ -44,18 +45,12 @@ const signIn: Handle<SessionContext> = async (request, context, { clientAddress,
   const { row, token } = await beginSession(context, page, { ...grant, clientAddress, requestId })
   if (before !== undefined) await endAsItself(before.row, context, requestId)
   context.callers.set(request, { keyId: row.keyId, sessionId: row.id })
-  const key = row.readOnly ? asViewer(grant.key) : grant.key
+  const key = withRole(grant.key, row.role)
   const data = await showIdentity(context, key, row)
   return reply({ data }, { 'set-cookie': setCookie(page.origin, token, lifetimeSecondsMax) })
 }
 
-/** The session that the browser had may be one of another organization, whose record does not name the new key. */
-function endAsItself({ id, keyId }: Session['row'], context: SessionContext, requestId: string): Promise<void> {
-  const actor = { kind: 'key' as const, keyId, sessionId: id, requestId }
-  return endSession({ ...context, actor, operation: 'sessions.end' }, id)
-}
-
-type Grant = { key: Key; readOnly: boolean; openedBy: string | null }
+type Grant = { key: Key; role: Role | null; openedBy: string | null }
 
 type SignInContext = SessionContext & { page: Page; clientAddress: string | null }
 
@@ -67,13 +62,13 @@ function fromApiKey(text: string, context: SignInContext): Grant {
   const key = checkKey(found && context.registry.keys.get(found.id), context)
   const seconds = context.page.signInRate.takeOf(key.id, context.clientAddress, context.now())
   if (seconds > 0) throw tooMany('This key signs in too often from this address: try again later', seconds)
-  return { key, readOnly: false, openedBy: null }
+  return { key, role: key.role, openedBy: null }
 }
 
 async function fromLink(token: string, context: SignInContext): Promise<Grant> {
   const grant = await context.page.links.take(token)
   const key = checkKey(grant && context.registry.keys.get(grant.keyId), context)
-  return { key, readOnly: grant?.readOnly ?? false, openedBy: grant?.openedBy ?? null }
+  return { key, role: grant?.readOnly === true ? 'viewer' : key.role, openedBy: grant?.openedBy ?? null }
 }
 
 /** Only the log says why. */

@@ -14,12 +14,22 @@ import { timeOf } from '../operation/references.ts'
 const named = type({ id: 'string', name: 'string' })
 const time = type('string').configure({ format: 'date-time' })
 
+/** A person whom an issuer signed in, and the policy that let them in; null where a key or a link began the session. */
+const personShape = type({
+  name: 'string',
+  issuer_url: 'string',
+  subject: 'string',
+  policy_id: 'string',
+  policy_name: 'string | null',
+}).or('null')
+
 /** `may`: the names of what the role allows (roles.ts). `session_id` and `expires_at` are null where an API key was used instead of a session. */
 export const identityResponse = type({
   session_id: 'string | null',
   organization: type({ id: 'string', name: 'string', plan: 'string', workload_identity: 'boolean' }),
   workspace: named,
   key: named,
+  person: personShape,
   role: type.enumerated(...roles).or('null'),
   may: 'string[]',
   read_only: 'boolean',
@@ -31,6 +41,7 @@ export const sessionResponse = type({
   id: 'string',
   key_id: 'string',
   key_name: 'string',
+  person: personShape,
   role: type.enumerated(...roles).or('null'),
   read_only: 'boolean',
   'opened_by?': 'string | null',
@@ -43,7 +54,10 @@ export const sessionResponse = type({
 
 export const endedSessionResponse = type({ id: 'string', ended: 'true' }).configure({ title: 'EndedSession' })
 
-type Names = Needs<'orm'> & { registry: { organizations: ReadonlyMap<string, Readonly<Organization>> } }
+type Names = Needs<'orm'> & {
+  registry: PolicyNames & { organizations: ReadonlyMap<string, Readonly<Organization>> }
+}
+type PolicyNames = { policies: { get: (id: string) => { name: string } | undefined } }
 
 /** Who a key acts for, and the session that uses it. */
 export async function showIdentity(
@@ -61,6 +75,7 @@ export async function showIdentity(
     organization: { id, name, plan, workload_identity: isEntitled(organization) },
     workspace: { id: workspace.id, name: workspace.name },
     key: { id: key.id, name: key.name },
+    person: row === undefined ? null : showPerson(registry, row),
     role: key.role,
     may: actsOf(key.role),
     read_only: key.kind !== 'management',
@@ -70,6 +85,7 @@ export async function showIdentity(
 
 /** `showsUsers`: callers over HTTP do not see the users of the machine. */
 export function showSession(
+  registry: PolicyNames,
   { row, key }: Session,
   { currentId, showsUsers }: { currentId: string | undefined; showsUsers: boolean },
 ): typeof sessionResponse.infer {
@@ -77,6 +93,7 @@ export function showSession(
     id: row.id,
     key_id: key.id,
     key_name: key.name,
+    person: showPerson(registry, row),
     role: key.role,
     read_only: key.kind !== 'management',
     ...(showsUsers ? { opened_by: row.openedBy } : {}),
@@ -86,4 +103,11 @@ export function showSession(
     expires_at: timeOf(endOf(row)),
     current: row.id === currentId,
   }
+}
+
+function showPerson({ policies }: PolicyNames, row: Session['row']): typeof personShape.infer {
+  const { issuerUrl, subject, person, policyId } = row
+  if (issuerUrl === null || subject === null || policyId === null) return null
+  const policyName = policies.get(policyId)?.name ?? null
+  return { name: person ?? subject, issuer_url: issuerUrl, subject, policy_id: policyId, policy_name: policyName }
 }

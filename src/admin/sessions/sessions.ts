@@ -86,7 +86,7 @@ async function listSessions(context: PageContext & Needs<'actor'>, { organizatio
   const currentId = actor.kind === 'key' ? actor.sessionId : undefined
   const shown = pageOf(context)
     .sessions.list(id)
-    .map((session) => showSession(session, { currentId, showsUsers: actor.kind !== 'key' }))
+    .map((session) => showSession(context.registry, session, { currentId, showsUsers: actor.kind !== 'key' }))
   return { data: shown.toSorted((one, other) => (one.used_at < other.used_at ? 1 : -1)) }
 }
 

@@ -71,6 +71,33 @@ export async function fetchDocument(
 }
 
 /**
+ * Sends one request to an issuer, with the limits of `fetchDocument`, and returns the response with its whole text. A redirect is not followed:
+ * a request of a client carries credentials.
+ * @throws Fault `unavailable`
+ */
+export async function sendToIssuer(
+  outbound: Outbound,
+  url: string,
+  ca: string | null,
+  { method, headers, body }: Pick<FetchInit, 'method' | 'headers' | 'body'>,
+): Promise<Response> {
+  const signal = fetchTime()
+  try {
+    const { addresses } = await findRoute(outbound, url, signal)
+    const sent: FetchInit = { redirect: 'manual', signal, ...(ca === null ? {} : { ca }) }
+    const response = await connect(outbound.fetch, url, { ...sent, method, headers, body } as FetchInit, addresses)
+    const text = await readText(response, signal, url)
+    const mediaType = response.headers.get('content-type') ?? 'text/plain'
+    const hasBody = ![204, 205, 304].includes(response.status)
+    return new Response(hasBody ? text : null, { status: response.status, headers: { 'content-type': mediaType } })
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const { cause } = describeFetchFailure(error, ca !== null)
+    throw notFetched(url, nowhere, signal.aborted ? `it did not answer within ${issuerFetchMillisecondsMax} ms` : cause)
+  }
+}
+
+/**
  * Returns the response with status 200 after at most `issuerRedirectsMax` redirects. Each redirect is checked like the
  * first URL.
  */

@@ -103,6 +103,7 @@ const reasons = {
   policy_unknown: refusedAt('policy'),
   policy_deleted: refusedAt('policy'),
   policy_paused: refusedAt('policy'),
+  policy_signs_in: refusedAt('policy'),
   policy_unsupported: refusedAt('condition'),
   organization_not_entitled: refusedAt('policy'),
   issuer_deleted: refusedAt('policy'),

@@ -32,9 +32,13 @@ function nameOf({ before, after, target_id: id }) {
 }
 
 /** @param {Change} change */
-function who({ actor, actor_key_name: key }) {
+function who({ actor, actor_key_name: key, actor_subject: subject }) {
   if (actor === 'server') return badge('off', 'server')
-  return actor === 'local' ? html`<span class="muted">local command</span>` : stored(key, 80)
+  return actor === 'local'
+    ? html`<span class="muted">local command</span>`
+    : subject === null
+      ? stored(key, 80)
+      : html`${stored(subject, 80)}<div class="muted small">${stored(key, 80)}</div>`
 }
 
 /** @param {Page} page @param {Change} change */

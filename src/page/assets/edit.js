@@ -11,6 +11,7 @@ import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { numberProblem } from './number.js'
 import { callout, facts, problem, stored } from './parts.js'
+import { whoOf } from './you.js'
 
 /** @typedef {Record<string, any>} Values */
 
@@ -38,7 +39,7 @@ export function createEdit(page, kind) {
   const edit = {
     page,
     kind,
-    name: [page.session.organization.id, page.session.key.id, kind.what, ...page.path].join(' '),
+    name: [page.session.organization.id, page.session.key.id, whoOf(page.session), kind.what, ...page.path].join(' '),
     isNew: kind.self === undefined,
     self: kind.self ?? kind.path,
     draft: createDraft(page, kind.blank, (name) => {

@@ -5,6 +5,7 @@ import { html, nothing, render } from './lit-html.js'
 import { badge, stored } from './parts.js'
 import { href } from './router.js'
 import { groups } from './views.js'
+import { nameOf } from './you.js'
 
 let isOpen = false
 /** @type {(() => void) | undefined} */
@@ -58,7 +59,7 @@ function template({ session, name, title, content, signOut }) {
         </nav>
         <div class="who" role="region" aria-label="Signed in">
           <p>${stored(session.organization.name)}</p>
-          <p class="muted">${stored(session.key.name)} ${badge('info', session.role ?? '')}</p>
+          <p class="muted"><a href="#/system">${stored(nameOf(session))}</a> ${badge('info', session.role ?? '')}</p>
           <button type="button" @click=${signOut}>Sign out</button>
         </div>
       </div></div>

@@ -53,7 +53,15 @@ export const issuerFields = /** @type {const} */ ({
     form: 'word',
     place: 'login',
     label: 'Redirect URI',
-    help: 'Usually http://127.0.0.1/callback, on any port',
+    help: 'Usually the path /callback of 127.0.0.1, on any port',
+  },
+  page_client_id: {
+    form: 'word',
+    place: 'page',
+    label: 'Client ID for this page',
+    help: 'People sign in to this page as this client. A policy for a management key has the same id as its audience',
+    fact: 'Client of this page',
+    none: 'nobody signs in with it',
   },
 })
 /** @typedef {ValuesOf<typeof issuerFields>} IssuerValues */

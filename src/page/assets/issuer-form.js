@@ -156,6 +156,13 @@ function fields(edited) {
         ${issuerFieldList.filter(([, { place }]) => place === 'login').map((each) => control(edited, each))}
       </div>
     </div></details>
+    <details><summary>Sign-in of people to this page</summary><div class="form">
+      <p class="muted">Redirect URI: <code>${new URL('sign-in/callback', location.href.split('#')[0]).href}</code></p>
+      <div class="fields">
+        ${issuerFieldList.filter(([, { place }]) => place === 'page').map((each) => control(edited, each))}
+      </div>
+      <p class="muted">Commands set a secret: <code>latchkey issuers update ISSUER --page-authentication secret --page-secret-file FILE</code></p>
+    </div></details>
     <details><summary>More: private CA, clock, longest token</summary><div class="form">
       ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}
       <div class="fields">

@@ -12,6 +12,7 @@ import { empty, loading, problem } from './parts.js'
 import { go, markPlace, readPlace, returnToPlace } from './router.js'
 import { readSession, showSignIn, signInOver, takeLink } from './sign-in.js'
 import { findEntry, groups } from './views.js'
+import { isSame } from './you.js'
 
 const root = /** @type {HTMLElement} */ (document.getElementById('app'))
 const home = groups[0]?.entries[0]?.name ?? ''
@@ -31,9 +32,6 @@ tabs.addEventListener('message', async () => {
   if (hasWork()) void signInAgain({ hasEnded: now === undefined, other: now })
   else location.reload()
 })
-
-/** @param {Session | undefined} one @param {Session | undefined} other */
-const isSame = (one, other) => one?.key.id === other?.key.id && one?.role === other?.role
 
 /** Whether leaving would lose something. */
 const hasWork = () => isHeld() || open?.page.work() !== undefined
@@ -80,8 +78,9 @@ async function start({ hasEnded = false } = {}) {
   if (link !== undefined) session = undefined
   if (session === undefined) {
     session = await showSignIn(root, { link, hasEnded, failure })
-    tabs.postMessage('signed in')
   }
+  // Also after a sign-in that an issuer sent back: another tab may wait for it.
+  tabs.postMessage('signed in')
   showPlace()
 }
 

@@ -146,7 +146,12 @@ function list(page) {
           cell: ({ issuer_name, issuer_url }) => html`<span title=${issuer_url}>${stored(issuer_name, 80)}</span>`,
           value: ({ issuer_name }) => issuer_name,
         },
-        { title: 'Acts as key', cell: ({ key_name }) => stored(key_name, 80), value: ({ key_name }) => key_name },
+        {
+          title: 'Acts as key',
+          cell: ({ key_name, role }) =>
+            html`${stored(key_name, 80)}${role === null ? nothing : html`<div class="muted small">${role}s sign in</div>`}`,
+          value: ({ key_name }) => key_name,
+        },
         {
           title: 'State',
           cell: (policy) => stateOf(page, policy),

@@ -1,10 +1,12 @@
-// Signing in with a management key, or with the one-time link of `latchkey admin open`, whose secret comes in the fragment.
+// Signing in with an identity provider, with a management key, or with the one-time link of `latchkey admin open`, whose secret comes in the fragment.
 /** @import { Session } from '../types.ts' */
 import { get, send } from './client.js'
 import { createDraft, focusFirstError, form } from './form.js'
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
 import { callout, problem, stored } from './parts.js'
+import { choiceList, failureNotice, readChoices, takeFailure } from './sign-in-choices.js'
+import { nameOf } from './you.js'
 
 /** Takes the secret of a link out of the address, so that it is in no history entry. */
 export function takeLink() {
@@ -26,12 +28,15 @@ async function signIn(credential) {
 /**
  * Shows the form until somebody is signed in.
  * @param {HTMLElement} root
- * @param {{ link?: string | undefined, hasEnded?: boolean, other?: Session | undefined, failure?: unknown }} options
+ * @param {{ link?: string | undefined, hasEnded?: boolean, other?: Session | undefined, failure?: unknown, isOver?: boolean }} options
  *   `other` is who signed in in another tab, which this tab can follow
  * @returns {Promise<Session>}
  */
-export function showSignIn(root, { link, hasEnded = false, other, failure }) {
+export function showSignIn(root, { link, hasEnded = false, other, failure, isOver = false }) {
   document.title = 'Sign in · Latchkey'
+  const failed = takeFailure()
+  /** @type {import('./sign-in-choices.js').Choice[]} */
+  let choices = []
   return new Promise((resolve) => {
     let busy = link !== undefined
     let problemShown = failure
@@ -56,20 +61,27 @@ export function showSignIn(root, { link, hasEnded = false, other, failure }) {
         <h1>${icon('keys')} Latchkey</h1>
         ${hasEnded && problemShown === undefined ? callout('info', 'Your session has ended. Sign in again to go on where you were.') : nothing}
         ${other === undefined ? nothing : follow(other, resolve)}
-        ${problemShown === undefined ? nothing : problem(problemShown)}
-        ${form(
-          { onSubmit: () => void attempt(draft.values), submit: 'Sign in', busy },
-          draft.field('api_key', 'Management key', {
-            type: 'password',
-            mono: true,
-            placeholder: 'sk-lk-v1-…',
-            required: true,
-            help: html`On the machine of the server, <code>latchkey admin open</code> signs you in without a key.`,
-          }),
-        )}
+        ${problemShown === undefined ? failureNotice(failed) : problem(problemShown)}
+        ${choiceList(choices, isOver)}
+        ${choices.length === 0 ? keyForm() : html`<details><summary>Sign in with a management key</summary>${keyForm()}</details>`}
       </div>
     </main>`
+    const keyForm = () =>
+      form(
+        { onSubmit: () => void attempt(draft.values), submit: 'Sign in', busy },
+        draft.field('api_key', 'Management key', {
+          type: 'password',
+          mono: true,
+          placeholder: 'sk-lk-v1-…',
+          required: true,
+          help: html`On the machine of the server, <code>latchkey admin open</code> signs you in without a key.`,
+        }),
+      )
     update()
+    void readChoices().then((found) => {
+      choices = found
+      update()
+    })
     document.getElementById('f-api_key')?.focus()
     if (link !== undefined) void attempt({ link })
   })
@@ -79,9 +91,9 @@ export function showSignIn(root, { link, hasEnded = false, other, failure }) {
 function follow(other, act) {
   return callout(
     'info',
-    html`<div class="stack"><p>Another tab signed in as ${stored(other.key.name, 80)}. Sign in with your key to go on with what you typed here, which
+    html`<div class="stack"><p>Another tab signed in as ${stored(nameOf(other), 80)}. Sign in with your key to go on with what you typed here, which
       stays a draft of your key in this tab.</p>
-      <div><button type="button" @click=${() => act(other)}>Go on as ${stored(other.key.name, 80)}</button></div></div>`,
+      <div><button type="button" @click=${() => act(other)}>Go on as ${stored(nameOf(other), 80)}</button></div></div>`,
   )
 }
 
@@ -99,5 +111,5 @@ export function signInOver(options) {
   element.addEventListener('cancel', (event) => event.preventDefault())
   // A browser lets nobody prevent a second Escape.
   element.addEventListener('close', () => element.isConnected && element.showModal())
-  return { signedIn: showSignIn(element, options), close: () => element.remove() }
+  return { signedIn: showSignIn(element, { ...options, isOver: true }), close: () => element.remove() }
 }

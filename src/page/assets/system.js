@@ -8,6 +8,7 @@ import { notify } from './notice.js'
 import { ago, at, badge, button, callout, count, facts, heading, loading, mono, stored } from './parts.js'
 import { table } from './table.js'
 import { notInstallation } from './upstreams.js'
+import { you } from './you.js'
 
 const path = '/installation'
 /** @type {Record<string, [Tone, string]>} */
@@ -46,8 +47,8 @@ export const view = (page) => {
     notify('ok', 'The new key is published')
     await load()
   }
-  const end = async (/** @type {SignedIn} */ { id, key_name: name, current }) => {
-    const body = html`<p>The browser that uses ${stored(name, 80)} is signed out at once.${current ? ' This is your own session.' : ''}</p>`
+  const end = async (/** @type {SignedIn} */ { id, key_name, person, current }) => {
+    const body = html`<p>The browser of ${stored(person?.name ?? key_name, 80)} is signed out at once.${current ? ' This is your own session.' : ''}</p>`
     if (!(await confirm({ title: 'End this session?', body, action: 'End session', isDanger: true }))) return
     await send('DELETE', `/admin/sessions/${segment(id)}`)
     notify('ok', 'The session has ended')
@@ -61,7 +62,7 @@ export const view = (page) => {
       await send('DELETE', `/admin/sessions/${segment(id)}`)
     await load()
   }
-  return () => html`${refused ?? (system === undefined ? loading() : installation(page, system, keys, rotate))}
+  return () => html`${you(page)}${refused ?? (system === undefined ? loading() : installation(page, system, keys, rotate))}
     ${sessions === undefined ? nothing : sessionList(page, sessions, end, endAll)}
     <p><a href="#/manual/operating">How to operate the server</a>, <a href="#/manual/backup">backups</a>, <a href="#/manual/disaster">after a failure</a></p>`
 }
@@ -171,16 +172,22 @@ function backups({
 /** @param {Page} page @param {SignedIn[]} sessions @param {(session: SignedIn) => Promise<void>} end @param {() => Promise<void>} endAll */
 function sessionList(page, sessions, end, endAll) {
   const action = (/** @type {SignedIn} */ session) =>
-    button(page, 'End', () => end(session), '', `End the session of ${session.key_name.slice(0, 100)}`)
+    button(
+      page,
+      'End',
+      () => end(session),
+      '',
+      `End the session of ${(session.person?.name ?? session.key_name).slice(0, 100)}`,
+    )
   return html`<section class="stack">${heading('Sessions of this page', page.may('sessions.end') ? button(page, 'Sign out everywhere', endAll, 'danger') : nothing)}
     ${table({
       label: 'Sessions of this page',
       columns: [
         {
-          title: 'Key',
+          title: 'Who',
           isHeader: true,
-          cell: ({ key_name, current }) =>
-            html`${stored(key_name, 120)} ${current ? badge('info', 'this one') : nothing}`,
+          cell: ({ key_name, person, current }) =>
+            html`${stored(person?.name ?? key_name, 120)} ${current ? badge('info', 'this one') : nothing}${person == null ? nothing : html`<div class="muted small">${stored(person.issuer_url, 80)}, policy ${stored(person.policy_name ?? person.policy_id, 80)}</div>`}`,
         },
         { title: 'Role', cell: ({ role }) => role },
         { title: 'Address', cell: ({ client_address }) => mono(client_address) },

@@ -115,6 +115,8 @@ const issuers: Walk[] = [
       shared: [true, false],
       login_client_id: ['cli', 'other cli'],
       login_scopes: ['openid', 'openid groups'],
+      page_client_id: ['page', 'other page'],
+      page_authentication: ['private_key_jwt', 'none'],
       login_redirect_uri: ['http://localhost', 'http://127.0.0.1:8912/callback'],
     },
   },

@@ -129,8 +129,8 @@ for (const walk of walks)
 
 test('every field that can be set is among those', () => {
   // They are set by other tests: a name by each of these, discovery in place of a source, prices and presets below,
-  // the role of a management key in test/keys/roles.test.ts.
-  const elsewhere = ['name', 'discovery', 'role']
+  // the role of a management key in test/keys/roles.test.ts, the secret of the page in test/admin/sign-in.test.ts.
+  const elsewhere = ['name', 'discovery', 'role', 'page_secret']
   for (const kind of kinds.filter((each) => !['prices', 'presets'].includes(each))) {
     const walked = new Set(walks.flatMap((walk) => (walk.kind === kind ? Object.keys(walk.samples) : [])))
     const settable = Object.entries(recordOf(kind).fields).filter(([, { shape }]) => shape !== undefined)

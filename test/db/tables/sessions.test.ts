@@ -11,7 +11,9 @@ test('the last use of a session never goes back, and others stay as they were', 
   await writer.write(insertOrganizationRows(database, acme))
   const { id: keyId, organizationId } = acme.key
   const row = (id: string) => ({
-    ...{ id, organizationId, keyId, keyUpdatedAt: 1, tokenSha256: id.repeat(64), readOnly: false },
+    ...{ id, organizationId, keyId, keyUpdatedAt: 1, tokenSha256: id.repeat(64), role: null },
+    ...{ policyId: null, policyUpdatedAt: null, issuerId: null, issuerUpdatedAt: null, issuerUrl: null },
+    ...{ subject: null, person: null, providerSession: null, validUntil: null },
     ...{ openedBy: null, clientAddress: null, createdAt: 1, usedAt: 5, endedAt: null },
   })
   await writer.write([insertSession(database.orm, row('a')), insertSession(database.orm, row('b'))])
