@@ -82,7 +82,9 @@ function createCommand(): Command {
             show(policy),
             ...drawFindings(policy.findings),
             '',
-            `Workloads send federation_policy_id=${policy.id} with every exchange.`,
+            policy.role === null
+              ? `Workloads send federation_policy_id=${policy.id} with every exchange.`
+              : `People whom it accepts sign in to the admin page as ${policy.role}.`,
           ].join('\n'),
     { remedy: answerIssuerQuestion },
   )

@@ -15,7 +15,7 @@ export const loginOfferShape = type({
 }).configure({ title: 'LoginOffer' })
 
 type LoginOffer = typeof loginOfferShape.infer
-type LoginRegistry = Pick<TrustRegistry, 'organizations' | 'issuers'> & {
+type LoginRegistry = Pick<TrustRegistry, 'organizations' | 'issuers' | 'keys'> & {
   policies: { valuesWith: (mayFit: (text: string) => boolean) => Iterable<Policy> }
   onPolicyLoaded: ((policy: Policy) => void)[]
   onDeleted: ((id: string) => void)[]
@@ -58,9 +58,11 @@ function findPolicies({ policies }: LoginRegistry, issuers: readonly Issuer[]): 
   return found.toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-function offerOf({ organizations, issuers }: LoginRegistry, policy: Policy): LoginOffer | undefined {
+function offerOf({ organizations, issuers, keys }: LoginRegistry, policy: Policy): LoginOffer | undefined {
   const issuer = issuers.get(policy.issuerId)
   const organization = organizations.get(policy.organizationId)
+  // With a management key, people sign in to the admin page.
+  if (keys.get(policy.keyId)?.kind !== 'inference') return undefined
   if (issuer === undefined || organization === undefined || !isEntitled(organization)) return undefined
   return {
     policy: policy.id,

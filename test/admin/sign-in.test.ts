@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { renewSessions } from '../../src/admin/sign-in/renewal.ts'
 import { createSignInRate } from '../../src/page/sign-in-rate.ts'
 import { freePort } from '../support/free-port.ts'
-import { type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
+import { postExchange, type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
 import { type PeopleProvider, startPeopleProvider } from '../support/people-provider.ts'
 import { openPersonBrowser, readForm } from '../support/person-browser.ts'
 
@@ -140,6 +140,24 @@ describe('a person', () => {
   test('finds the choices without a credential', async () => {
     expect(await (await fetch(`${pageUrl}sign-in`)).json()).toEqual({ data: [{ id: issuer.id, name: 'staff' }] })
   })
+})
+
+test('a policy for a management key issues nothing, and latchkey login does not offer it', async () => {
+  const { admin, server } = latchkey
+  await admin('issuers.update', { issuer: 'staff', login_client_id: 'page' })
+  const origin = new URL(server.baseUrl).origin
+  const metadata = await fetch(`${origin}/.well-known/oauth-protected-resource/v1`)
+  expect(await metadata.json()).toMatchObject({ latchkey_logins: [] })
+  const [policy] = (await admin<{ data: Row[] }>('policies.list')).data
+  const now = Math.floor(Date.now() / 1_000)
+  const claims = { iss: provider.issuerUrl, aud: 'page', sub: 'ada', groups: roles, iat: now, exp: now + 60 }
+  const refused = await postExchange(server.baseUrl, {
+    federation_policy_id: policy?.id,
+    subject_token: await provider.sign(claims),
+  })
+  expect(await refused.json()).toMatchObject({ error: 'invalid_grant' })
+  const { data } = await admin<{ data: Row[] }>('audit.list', { limit: 1 })
+  expect(data).toMatchObject([{ reason: 'policy_signs_in' }])
 })
 
 describe('a session of a person', () => {

@@ -48,6 +48,6 @@ export function failureNotice(failure) {
 export function choiceList(choices, isOver) {
   if (choices.length === 0) return nothing
   return html`<div class="choices">
-    ${choices.map(({ id, name }) => html`<a class="button primary" href=${`sign-in/with/${encodeURIComponent(id)}`} target=${isOver ? '_blank' : nothing}>Continue with ${stored(name, 60)}</a>`)}
+    ${choices.map(({ id, name }) => html`<a class="button primary" href=${`sign-in/with/${encodeURIComponent(id)}`} target=${isOver ? '_blank' : nothing}><span>Continue with ${stored(name, 60)}</span></a>`)}
   </div>`
 }
