@@ -29,7 +29,9 @@ const header = (description: string, type = 'string') => ({ description, schema:
 const headers = {
   RequestId: header('The id of the request; log and audit have the details under it'),
   RetryAfter: header('The number of seconds after which to retry, where it is known', 'integer'),
-  WwwAuthenticate: header('Bearer, and the error of the credential that was sent'),
+  WwwAuthenticate: header(
+    'Bearer, the error of the credential that was sent, and where the metadata of the resource are (RFC 9728)',
+  ),
 }
 const forceParameter = {
   in: 'header',

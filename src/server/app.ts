@@ -2,6 +2,7 @@
 import { isUnknownOutcome } from '../../db/remote/server-errors.ts'
 import type { RunByName } from '../admin/operation/operation.ts'
 import { describeError, Fault, logTextOf } from '../fault.ts'
+import { nameMetadata } from '../http/challenge.ts'
 import { clientAddressOf } from '../http/client-address.ts'
 import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
 import { findNearestPath, findSimilarPath } from '../http/nearest-path.ts'
@@ -126,6 +127,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     const { keyId, previousHash } = context.callers.get(request) ?? {}
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
     if (previousHash !== undefined) context.lastUses.noteUse(previousHash, context.now())
+    if (response.status === 401) nameMetadata(response.headers, context.baseUrl)
     response.headers.set('x-request-id', info.requestId)
     // Anthropic's clients read this name. An upstream's own id stays.
     if (!response.headers.has('request-id')) response.headers.set('request-id', info.requestId)

@@ -35,7 +35,10 @@ async function expectError(response: Response, status: number, message: string |
     status,
     body: { error: { code: status, message: text, metadata: { error_type: expect.any(String) } } },
   })
-  expect(response.headers.get('www-authenticate')).toBe(challenge)
+  const { origin, pathname } = new URL(federation.server.baseUrl)
+  const metadata = `resource_metadata="${origin}/.well-known/oauth-protected-resource${pathname}"`
+  const whole = challenge === null ? null : `${challenge}${challenge === 'Bearer' ? ' ' : ', '}${metadata}`
+  expect(response.headers.get('www-authenticate')).toBe(whole)
   expect(response.headers.get('cache-control')).toBe('no-store')
 }
 

@@ -243,7 +243,7 @@ describe('a post that fails', () => {
       body: '{"messages":[{"role":"user","content":"x"}]}',
     })
     expect(response.status).toBe(401)
-    expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
+    expect(response.headers.get('www-authenticate')).toStartWith('Bearer error="invalid_token", resource_metadata="')
     await Promise.all([turn, disabling])
     expect(await admin<object>('presets.list', { archived: true })).toEqual({ data: [], total_count: 0 })
     await stop()
