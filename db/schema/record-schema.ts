@@ -150,12 +150,12 @@ export const sessions = sqliteTable('sessions', {
   keyId: text('key_id').notNull(),
   keyUpdatedAt: time('key_updated_at').notNull(),
   tokenSha256: text('token_sha256').notNull(),
-  role: text('role', { enum: roles }),
   openedBy: text('opened_by'),
   clientAddress: text('client_address'),
   createdAt: time('created_at').notNull(),
   usedAt: time('used_at').notNull(),
   endedAt: time('ended_at'),
+  role: text('role', { enum: roles }),
   /** What a session of a person rests on; null where a key or link began it. `validUntil`: when the issuer must say again who it is. */
   policyId: text('policy_id'),
   policyUpdatedAt: time('policy_updated_at'),
