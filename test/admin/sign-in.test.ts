@@ -160,6 +160,21 @@ test('a policy for a management key issues nothing, and latchkey login does not 
   expect(data).toMatchObject([{ reason: 'policy_signs_in' }])
 })
 
+test('a policy that would let strangers become admin is refused, with an example', async () => {
+  const { admin } = latchkey
+  const google = { issuer_url: 'https://accounts.google.com', page_client_id: 'page.apps.googleusercontent.com' }
+  await admin('issuers.add', { name: 'google', ...google })
+  const wide = { name: 'everybody', issuer: 'google', key: 'admins', audience: google.page_client_id }
+  await expect(admin('policies.create', { ...wide, condition: 'claims.email_verified == true' })).rejects.toThrow(
+    /^Strangers could sign in to the admin page as admin: .*This token would pass: \{.*"email_verified":true/,
+  )
+  const inOffice = 'claims.hd == "example.com" && claims.email_verified == true'
+  expect(await admin('policies.create', { ...wide, condition: inOffice })).toMatchObject({
+    role: 'admin',
+    findings: expect.any(Array),
+  })
+})
+
 describe('a session of a person', () => {
   const ends: [what: string, change: () => Promise<unknown>, undo: () => Promise<unknown>][] = [
     [

@@ -88,9 +88,15 @@ export async function rejectBlockingFindings(context: Needs<'registry'>, row: Po
   const example = exampleIn(first)
   throw new Fault(
     'invalid',
-    `The policy is too wide: ${rules.join(', ')}. ${first.message} ${first.fix.replace(/\.$/, '')}${example}. If this is intended, name the rule in lint_exceptions, with the reason`,
+    `${problemOf(context, row)}: ${rules.join(', ')}. ${first.message} ${first.fix.replace(/\.$/, '')}${example}. If this is intended, name the rule in lint_exceptions, with the reason`,
     { hint: ` (--allow ${rules.join(' ')} --because TEXT)` },
   )
+}
+
+/** With a management key, strangers would get its role. */
+function problemOf({ registry }: Needs<'registry'>, { keyId }: PolicyRow): string {
+  const role = registry.keys.get(keyId)?.role ?? null
+  return role === null ? 'The policy is too wide' : `Strangers could sign in to the admin page as ${role}`
 }
 
 function unansweredFault(context: Needs<'registry'>, row: PolicyRow, finding: FindingResponse): Fault {
