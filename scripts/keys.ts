@@ -141,12 +141,11 @@ function rotateCommand(): Command {
     'keys rotate my-app',
     'keys rotate my-app --grace 7d',
     'keys rotate leaked --grace 0s',
-  ])
-    .option('--grace <duration>', 'how long the text before still works, up to 30d (default: 24h)', durationSeconds)
-    .addHelpText(
-      'after',
-      '\nlatchkey keys show says when the text before was last used, so that you see who still has it.',
-    )
+  ]).option(
+    '--grace <duration>',
+    'how long the text before still works, up to 30d (default: 24h); keys show says when it was last used',
+    durationSeconds,
+  )
   return operationCommand(
     inOrganization(made),
     'keys.rotate',

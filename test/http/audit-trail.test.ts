@@ -112,11 +112,13 @@ describe('after the day', () => {
   const extra = (path: string, from: string, to: string) => {
     const text = readFileSync(path, 'utf8')
     const [line = ''] = text.match(/^extra .*$/m) ?? []
-    const changed = Buffer.from(line.slice(6), 'base64').toString().replace(from, to)
+    const before = Buffer.from(line.slice(6), 'base64').toString()
+    const changed = before.replace(from, to)
+    if (changed === before) throw new Error(`${path} has no ${from}`)
     writeFileSync(path, text.replace(line, `extra ${Buffer.from(changed).toString('base64')}`))
   }
   test.each<[string, (within: string) => void, string]>([
-    ['an exchange', (within) => extra(files(within, 'exchanges')[0] ?? '', 'issued', 'refused'), 'other_row'],
+    ['an exchange', (within) => extra(files(within, 'exchanges')[0] ?? '', 'workload-1', 'workload-3'), 'other_row'],
     ['an exchange less', (within) => rmSync(files(within, 'exchanges')[0] ?? ''), 'index.html does not show'],
     [
       'an exchange twice',

@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('the palette closes with Escape and leaves the focus where it was', async () => {
     await go('#/keys')
-    await heading('Keys and budgets')
+    await heading('Keys')
     await page.getByLabel('Kind').focus()
     await press('Control+k')
     await dialog().waitFor()

@@ -138,7 +138,8 @@ async function failure(args: string[], env: Record<string, string> = {}) {
 const encrypted = () => rowsInFile(installation.databasePath, 'select private_key_encrypted as text from signing_keys')
 const keyFiles = () =>
   readdirSync(installation.folder)
-    .filter((name) => name.startsWith('master.key'))
+    // What the server has seen of its database lies beside the key.
+    .filter((name) => name.startsWith('master.key') && !name.endsWith('.seen'))
     .toSorted()
 const hexOf = (path: string) => readFileSync(path, 'utf8').trim()
 /** The verifier keys of the audit log that have no end, once it has signed. */

@@ -112,6 +112,16 @@ const budget = fc.record(
   },
   { requiredKeys: ['name', 'windows'] },
 )
+const webhook = fc.record(
+  {
+    name,
+    url: fc.constantFrom('https://9.9.9.9/one', 'https://9.9.9.9/two'),
+    secret: fc.constant(`whsec_${'QUJD'.repeat(8)}`),
+    enabled: fc.boolean(),
+    events: fc.constantFrom(['*'], ['budget.reached', 'finding.opened']),
+  },
+  { requiredKeys: ['name', 'url', 'secret'] },
+)
 const unique = <Entry>(entry: fc.Arbitrary<Entry>, nameOf: (entry: Entry) => string) =>
   fc.uniqueArray(entry, { selector: nameOf, maxLength: 3 })
 const document = fc.record(
@@ -132,6 +142,7 @@ const document = fc.record(
     upstreams: unique(upstream, (each) => each.name),
     prices: unique(price, (each) => each.model),
     budgets: unique(budget, (each) => each.name),
+    webhooks: unique(webhook, (each) => each.name),
   },
   { requiredKeys: ['latchkey', 'owner', 'issuers', 'keys'] },
 )

@@ -40,7 +40,8 @@ describe.each([4_194_304, 65_536, 1_000_000])('in chunks of %i bytes', (chunkByt
     const { response, seen } = listOf(upstreamListBytesMax + 1, chunkBytes)
     await expect(readListBody(response)).rejects.toMatchObject({
       code: 'bad_gateway',
-      message: 'The response of the inference server is larger than 4194304 bytes',
+      message:
+        'The inference server sent a response of more than 4194304 bytes; its administrator finds the reason in the log',
     })
     expect(seen.canceled).toBe(true)
   })

@@ -76,7 +76,7 @@ describe('an inference server that sends', () => {
   const inflating = () =>
     new Response(gzipSync(Buffer.alloc(64 * 1024 * 1024, ' ')), { headers: { 'content-encoding': 'gzip' } })
   for (const [name, answer, problem] of [
-    ['without end', endless, 'is larger than 4194304 bytes'],
+    ['without end', endless, 'sent a response of more than 4194304 bytes'],
     ['what inflates', inflating, 'is encoded'],
     ['no list', () => Response.json({ data: {} }), 'not a list of models'],
     ['null', () => Response.json(null), 'not a list of models'],
@@ -240,7 +240,7 @@ describe('a model that is not listed', () => {
     latchkey.upstream.answer.current = knowing('tiny', 'tiny:latest')
     expect(await show('other')).toMatchObject({
       status: 404,
-      body: { error: { message: 'No inference server serves the model "other"' } },
+      body: { error: { message: 'No inference server serves the model "other": use one of GET /models' } },
     })
     const answerNow = latchkey.upstream.answer.current
     latchkey.upstream.answer.current = (request) =>

@@ -124,7 +124,7 @@ describe('two Latchkeys in a chain', () => {
       text: {
         error: {
           code: 502,
-          message: 'The inference server cannot be reached',
+          message: 'The inference server cannot be reached: try again later',
           metadata: { error_type: expect.any(String) },
         },
       },
@@ -210,7 +210,7 @@ describe('one exchange', () => {
     exchangeToken(upstream, { ...exchange, ...more }, fetch).then(
       () => 'exchanged',
       (error: Fault) => {
-        expect(error.message).toBe('The inference server cannot be reached')
+        expect(error.message).toBe('The inference server cannot be reached: try again later')
         return logTextOf(error)
       },
     )
