@@ -118,9 +118,10 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('finds keys while somebody types', async () => {
     await go('#/keys')
-    await page.getByRole('link', { name: 'boss' }).waitFor()
+    const boss = page.locator('main').getByRole('link', { name: 'boss' })
+    await boss.waitFor()
     await page.getByRole('searchbox').fill('MADE')
-    await page.getByRole('link', { name: 'boss' }).waitFor({ state: 'detached' })
+    await boss.waitFor({ state: 'detached' })
     await page.getByRole('link', { name: 'made here' }).waitFor()
     expect(page.url()).toContain('search=MADE')
   })

@@ -10,7 +10,7 @@ test('the library of shapes is not loaded to describe all commands, and is loade
     const hasLibrary = () => Object.keys(require.cache).some((file) => file.includes('node_modules/arktype/'))
     const program = await loadProgram(['--help'])
     const before = hasLibrary()
-    const { issuerUrlShape } = await import('./src/admin/kinds/issuer.ts')
+    const { issuerUrlShape } = await import('./src/admin/kinds/issuer-shapes.ts')
     issuerUrlShape('x')
     console.log(JSON.stringify([program.commands.length > 20, before, hasLibrary()]))`
   const { stdout, stderr } = Bun.spawnSync([process.execPath, '-e', program], { cwd: root })

@@ -25,17 +25,17 @@ const namesOf = async () => {
   return data.map(({ name }) => name)
 }
 
-describe('a policy targets an inference key, so it cannot target', () => {
+describe('where an issuer has no client of the page, a policy cannot target', () => {
   for (const kind of ['management', 'management_read_only']) {
     test(`a ${kind} key, neither when it is made nor later`, async () => {
       await latchkey.admin('keys.create', { name: kind, kind })
       const before = await namesOf()
       for (const dry_run of [false, true])
         await expect(latchkey.admin('policies.create', policy({ key: kind, dry_run }))).rejects.toThrow(
-          'is a management key',
+          'has no client with which people sign in to the admin page',
         )
       await expect(latchkey.admin('policies.update', { policy: 'policy', key: kind })).rejects.toThrow(
-        'is a management key',
+        'has no client with which people sign in to the admin page',
       )
       expect(await namesOf()).toEqual(before)
       expect(await latchkey.admin('policies.show', { policy: 'policy' })).toMatchObject({ key_name: 'target' })
