@@ -148,7 +148,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await other.close()
     await page.goto(await linkOf({ key: 'boss' }))
     await signedIn.getByText('viewer').waitFor({ state: 'detached' })
-    await signedIn.getByText('boss').waitFor()
+    await signedIn.getByText('admin', { exact: true }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
   test('a secret that is shown once is gone when the page is left or kept by the browser', async () => {
