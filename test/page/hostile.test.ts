@@ -152,6 +152,18 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
+  test('identity providers that are known only after somebody signed in leave the view as it is', async () => {
+    const held = await hold('**/admin/sign-in')
+    const { url } = await latchkey.admin<Row & { url: string }>('sessions.link', { key: 'boss' })
+    await page.goto(url)
+    await held.asked
+    await heading('Overview')
+    await held.release()
+    await page.evaluate(() => new Promise(requestAnimationFrame))
+    await heading('Overview')
+    expect(await page.getByLabel('Management key').count()).toBe(0)
+  })
+
   test('a secret that is shown once is gone when the page is left or kept by the browser', async () => {
     for (const leave of ['pagehide', 'sign-out elsewhere']) {
       await go('#/keys/new')

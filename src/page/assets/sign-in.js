@@ -25,6 +25,9 @@ async function signIn(credential) {
   return (await send('POST', '/admin/session', credential, { staysSignedIn: true })).data
 }
 
+/** The form that a place shows: after a sign-in, a view stands there. @type {WeakMap<HTMLElement, symbol>} */
+const latest = new WeakMap()
+
 /**
  * Shows the form until somebody is signed in.
  * @param {HTMLElement} root
@@ -38,6 +41,12 @@ export function showSignIn(root, { link, hasEnded = false, other, failure, isOve
   /** @type {import('./sign-in-choices.js').Choice[]} */
   let choices = []
   return new Promise((resolve) => {
+    const own = Symbol()
+    latest.set(root, own)
+    const finish = (/** @type {Session} */ session) => {
+      latest.delete(root)
+      resolve(session)
+    }
     let busy = link !== undefined
     let problemShown = failure
     const update = () => render(template(), root)
@@ -49,7 +58,7 @@ export function showSignIn(root, { link, hasEnded = false, other, failure, isOve
         const session = await signIn(credential)
         draft.values.api_key = ''
         render(nothing, root)
-        resolve(session)
+        finish(session)
       } catch (error) {
         ;[busy, problemShown] = [false, error]
         update()
@@ -60,7 +69,7 @@ export function showSignIn(root, { link, hasEnded = false, other, failure, isOve
       <div class="card">
         <h1>${icon('keys')} Latchkey</h1>
         ${hasEnded && problemShown === undefined ? callout('info', 'Your session has ended. Sign in again to go on where you were.') : nothing}
-        ${other === undefined ? nothing : follow(other, resolve)}
+        ${other === undefined ? nothing : follow(other, finish)}
         ${problemShown === undefined ? failureNotice(failed) : problem(problemShown)}
         ${choiceList(choices, isOver)}
         ${choices.length === 0 ? keyForm() : html`<details><summary>Sign in with a management key</summary>${keyForm()}</details>`}
@@ -80,7 +89,7 @@ export function showSignIn(root, { link, hasEnded = false, other, failure, isOve
     update()
     void readChoices().then((found) => {
       choices = found
-      update()
+      if (latest.get(root) === own) update()
     })
     document.getElementById('f-api_key')?.focus()
     if (link !== undefined) void attempt({ link })
