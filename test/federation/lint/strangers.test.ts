@@ -8,7 +8,7 @@ import { conditionsOf } from './random-conditions.ts'
 import { platforms } from './random-strangers.ts'
 
 /** More of them by hand: set RUNS. */
-const conditionsEach = Number(process.env.RUNS ?? 500)
+const conditionsEach = Number(process.env.RUNS ?? 300)
 const tokensEach = 20
 
 test.each(platforms)(
