@@ -150,22 +150,6 @@ export function readDeliveryStates(orm: Orm): Promise<DeliveryState[]> {
     group by delivery.webhook_id`)
 }
 
-export type AlertState = Pick<Alert, 'id' | 'type' | 'data' | 'at' | 'endedAt'> & {
-  deliveries: number
-  delivered: number
-}
-
-/** The newest alerts of an organization, with how many webhooks want and have each. */
-export async function listAlerts(orm: Orm, organizationId: string, most: number): Promise<AlertState[]> {
-  const rows = await orm.all<Omit<AlertState, 'data'> & { data: string }>(sql`
-    select alerts.id, alerts.type, alerts.data, alerts.at, alerts.ended_at as "endedAt",
-      count(delivery.alert_id) as deliveries, count(delivery.delivered_at) as delivered
-    from (select * from alerts where organization_id = ${organizationId} order by at desc, id limit ${most}) as alerts
-      left join alert_deliveries as delivery on delivery.alert_id = alerts.id
-    group by alerts.id order by alerts.at desc, alerts.id`)
-  return rows.map((row) => ({ ...row, data: JSON.parse(row.data) as Alert['data'] }))
-}
-
 const removedAtOnce = 1_000
 
 /** Removes some of the alerts that ended, or were needed, before this time. */

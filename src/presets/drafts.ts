@@ -78,7 +78,7 @@ export function draftVersion(draft: VersionDraft, before: Preset | undefined, at
 }
 
 /** The statements of new versions, in their order. They were planned at the same time; a new preset may have several of them. */
-export function versionStatements(versions: NewVersion[]): Statement[] {
+function versionStatements(versions: NewVersion[]): Statement[] {
   const created = new Map<string, Preset>()
   const versionsMore = new Map<string, number>()
   for (const { before, after } of versions) {
