@@ -164,6 +164,28 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await page.getByLabel('Management key').count()).toBe(0)
   })
 
+  test('a late response to a request of the session before does not sign out the new one', async () => {
+    const asked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    await page.route('**/v1/keys?*', async (route: Route) => {
+      asked.resolve()
+      await released.promise
+      await route.fulfill({ status: 401, json: { error: { code: 401, message: 'No such session' } } })
+    })
+    await go('#/keys')
+    await asked.promise
+    const { url } = await latchkey.admin<Row & { url: string }>('sessions.link', { key: 'boss' })
+    await page.goto(url)
+    await heading('Overview')
+    const answered = page.waitForResponse('**/v1/keys?*')
+    released.resolve()
+    await (await answered).finished()
+    await page.unroute('**/v1/keys?*')
+    await page.evaluate(() => new Promise(requestAnimationFrame))
+    await heading('Overview')
+    expect(await page.getByText('Your session has ended').count()).toBe(0)
+  })
+
   test('a secret that is shown once is gone when the page is left or kept by the browser', async () => {
     for (const leave of ['pagehide', 'sign-out elsewhere']) {
       await go('#/keys/new')

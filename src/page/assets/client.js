@@ -5,6 +5,8 @@
 
 const base = new URL('../v1', document.baseURI).pathname
 let onSignedOut = () => {}
+/** A response to a request of an earlier session says nothing about this one. */
+let sessionNumber = 0
 
 /** Requests that nobody caused lately do not keep the session alive. */
 const idleMilliseconds = 60_000
@@ -20,6 +22,11 @@ for (const name of ['pointerdown', 'keydown'])
 
 /** For another person who signs in. */
 export const forgetLists = () => known.clear()
+
+/** For a session that begins. */
+export function noteSession() {
+  sessionNumber += 1
+}
 
 /** Names what to do when the session has ended. @param {() => void} act */
 export function whenSignedOut(act) {
@@ -75,6 +82,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   const before = method === 'GET' ? known.get(path) : undefined
   if (before !== undefined) headers['if-none-match'] = before.etag
   if (Date.now() - touchedAt > idleMilliseconds) headers['x-latchkey-background'] = '1'
+  const asked = sessionNumber
   const init = { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) }
   const response = await fetch(base + path, init).catch((error) => {
     if (signal?.aborted) throw error
@@ -91,7 +99,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   }
   if (response.ok || response.status === 304)
     return json === null ? null : { ...json, etag: response.headers.get('etag') ?? undefined }
-  if (response.status === 401 && !staysSignedIn) onSignedOut()
+  if (response.status === 401 && !staysSignedIn && asked === sessionNumber) onSignedOut()
   throw createProblem(
     json?.error?.message ?? `The server responded with status ${response.status}`,
     response.status,
@@ -111,9 +119,10 @@ let revision = ''
 
 /** Whether an administrative change was made since the last call. @returns {Promise<boolean>} */
 export async function hasChanged() {
+  const asked = sessionNumber
   const headers = { 'if-none-match': revision, 'x-latchkey-background': '1' }
   const response = await fetch(`${base}/admin/revision`, { headers }).catch(() => undefined)
-  if (response?.status === 401) onSignedOut()
+  if (response?.status === 401 && asked === sessionNumber) onSignedOut()
   if (!response?.ok) return false
   const before = revision
   revision = response.headers.get('etag') ?? ''

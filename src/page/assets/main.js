@@ -1,6 +1,6 @@
 // Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
 /** @import { OwnedPage, Session, View } from '../types.ts' */
-import { asProblem, forgetLists, send, whenSignedOut } from './client.js'
+import { asProblem, forgetLists, noteSession, send, whenSignedOut } from './client.js'
 import { askToLeave, closeDialogs, confirm, isHeld } from './dialog.js'
 import { forgetDrafts } from './drafts.js'
 import { renderFrame } from './frame.js'
@@ -54,6 +54,7 @@ async function signInAgain(options) {
     return now
   })
   session = /** @type {Session} */ (await Promise.race([typed, followed]))
+  noteSession()
   over = undefined
   close()
   if (isSame(session, before)) {
@@ -79,6 +80,7 @@ async function start({ hasEnded = false } = {}) {
   if (session === undefined) {
     session = await showSignIn(root, { link, hasEnded, failure })
   }
+  noteSession()
   // Also after a sign-in that an issuer sent back: another tab may wait for it.
   tabs.postMessage('signed in')
   showPlace()
