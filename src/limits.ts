@@ -25,6 +25,10 @@ export const clockSkewSecondsMax = 600
 export const maxTokenAgeSecondsMin = 60
 export const maxTokenAgeSecondsMax = 366 * 24 * 60 * 60
 
+/** Limits of the time since a person signed in at the issuer. Within a minute, hardly anybody gets back to the page. */
+export const pageMaxAgeSecondsMin = 60
+export const pageMaxAgeSecondsMax = 30 * 24 * 60 * 60
+
 /** How long keys stay fresh if Cache-Control does not say otherwise (reference: Issuer keys). */
 export const issuerKeysFreshSecondsDefault = 10 * 60
 export const issuerKeysFreshSecondsMin = 60

@@ -99,6 +99,7 @@ export const issuers = sqliteTable('issuers', {
   pageClientId: text('page_client_id'),
   pageAuthentication: text('page_authentication', { enum: pageAuthentications }).notNull(),
   pageSecretEncrypted: text('page_secret_encrypted'),
+  pageMaxAgeSeconds: integer('page_max_age_seconds'),
 })
 
 export const issuerKeySets = sqliteTable('issuer_key_sets', {

@@ -29,7 +29,7 @@ const shown = {
       ca_pem: null,
     },
     ...{ login_client_id: 'cli', login_scopes: null, login_redirect_uri: null },
-    page_client_id: null,
+    ...{ page_client_id: null, page_max_age_seconds: null },
     ...{ clock_skew_seconds: 30, max_token_age_seconds: null, keys_stale_seconds: 1_000 },
   },
   keys: {

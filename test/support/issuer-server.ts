@@ -48,6 +48,7 @@ export function issuerRow(fields: Partial<Issuer> = {}): Issuer {
     pageClientId: null,
     pageAuthentication: 'none' as const,
     pageSecretEncrypted: null,
+    pageMaxAgeSeconds: null,
     keysExpireAt: null,
     keyBundle: null,
     shared: null,

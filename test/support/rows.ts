@@ -126,6 +126,7 @@ export function organizationRows(name: string): OrganizationRows {
     pageClientId: null,
     pageAuthentication: 'none' as const,
     pageSecretEncrypted: null,
+    pageMaxAgeSeconds: null,
     keysExpireAt: null,
     keyBundle: null,
     shared: null,

@@ -62,7 +62,7 @@ type IssuerDraft = Omit<typeof addInput.infer, 'organization'>
 type NewColumns = Pick<IssuerRow, 'name' | 'issuerUrl' | 'caPem' | 'shared'> &
   Pick<IssuerRow, 'keysStaleSeconds' | 'clockSkewSeconds' | 'maxTokenAgeSeconds'> &
   Pick<IssuerRow, 'loginClientId' | 'loginScopes' | 'loginRedirectUri'> &
-  Pick<IssuerRow, 'pageClientId' | 'pageAuthentication'>
+  Pick<IssuerRow, 'pageClientId' | 'pageAuthentication' | 'pageMaxAgeSeconds'>
 
 /** The columns of a new issuer without those of its keys: what the input lacks has its default. */
 export function newIssuerColumns(input: { name: string; issuer_url: string }): NewColumns {

@@ -1,6 +1,7 @@
 // The fields of an issuer that make the service its client: for `latchkey login`, and for sign-in to the admin page.
 import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
 import { pageAuthentications } from '../../../db/schema/value-names.ts'
+import { pageMaxAgeSecondsMax, pageMaxAgeSecondsMin } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import type { Fields } from './fields.ts'
 import { clientIdShape, redirectUriShape, scopesShape, secretShape } from './issuer-shapes.ts'
@@ -83,4 +84,18 @@ export const issuerClientFields = {
     },
   },
   has_page_secret: { shown: 'boolean' },
+  page_max_age_seconds: {
+    shape: type(`${pageMaxAgeSecondsMin} <= number.integer <= ${pageMaxAgeSecondsMax} | null`),
+    column: 'pageMaxAgeSeconds',
+    shown: 'number.integer | null',
+    line: 'page sign-in at most?',
+    none: 'any',
+    why: login,
+    flag: {
+      option: '--page-max-age <duration>',
+      says: 'how long ago the issuer may have asked people who they are; sessions of the page end then (default: any)',
+      form: 'duration',
+      no: 'leave it to the issuer',
+    },
+  },
 } as const satisfies Fields<IssuerRow>

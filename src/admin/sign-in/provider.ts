@@ -23,8 +23,8 @@ export type Provider = {
 
 const keptMilliseconds = 10 * 60_000
 
-/** The endpoints that were found, by the issuer as last saved. */
-const found = new WeakMap<Issuer, { server: oauth.AuthorizationServer; at: number }>()
+/** The endpoints that were found or are on their way, by the issuer as last saved. Those who wait for an issuer share one request. */
+const found = new WeakMap<Issuer, { server: Promise<oauth.AuthorizationServer>; at: number }>()
 
 /** @throws Fault `unavailable` if the issuer cannot be reached, `bad_gateway` if its metadata is not valid */
 export async function openProvider(issuer: Issuer, clientId: string, context: ProviderContext): Promise<Provider> {
@@ -36,10 +36,13 @@ export async function openProvider(issuer: Issuer, clientId: string, context: Pr
     // The guard decides about HTTP.
     [oauth.allowInsecureRequests]: true,
   }
-  const kept = found.get(issuer)
-  const isKept = kept !== undefined && Math.abs(now() - kept.at) < keptMilliseconds
-  const server = isKept ? kept.server : await discover(new URL(issuer.issuerUrl), options)
-  if (!isKept) found.set(issuer, { server, at: now() })
+  let kept = found.get(issuer)
+  if (kept === undefined || Math.abs(now() - kept.at) >= keptMilliseconds) {
+    kept = { server: discover(new URL(issuer.issuerUrl), options), at: now() }
+    found.set(issuer, kept)
+    kept.server.catch(() => found.delete(issuer))
+  }
+  const server = await kept.server
   const client = { client_id: clientId, [oauth.clockTolerance]: issuer.clockSkewSeconds }
   return { server, client, authentication: await authenticate(issuer, server, context), options }
 }
@@ -64,14 +67,22 @@ async function authenticate(
   return isPostOnly ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret)
 }
 
-/** What failed, for the log; and whether the person canceled, the issuer is away, or it says no. */
-export type SignInFailure = { reason: 'canceled' | 'unavailable' | 'refused_by_issuer' | 'invalid'; detail: string }
+/** What failed, for the log; and whether the person canceled, the issuer is away, or it says no, with its error code. */
+export type SignInFailure = {
+  reason: 'canceled' | 'unavailable' | 'refused_by_issuer' | 'invalid'
+  detail: string
+  errorCode?: string
+}
 
 export function failureOf(error: unknown): SignInFailure {
   if (error instanceof Fault) return { reason: 'unavailable', detail: `${error.message}${error.hint ?? ''}` }
   if (error instanceof oauth.AuthorizationResponseError || error instanceof oauth.ResponseBodyError) {
     const detail = `${error.error} ${error.error_description ?? ''}`.replaceAll(/\p{Cc}+/gu, ' ').slice(0, 300)
-    return { reason: error.error === 'access_denied' ? 'canceled' : 'refused_by_issuer', detail }
+    return {
+      reason: error.error === 'access_denied' ? 'canceled' : 'refused_by_issuer',
+      detail,
+      errorCode: error.error,
+    }
   }
   return { reason: 'invalid', detail: error instanceof Error ? error.message.slice(0, 300) : String(error) }
 }

@@ -40,6 +40,7 @@ export async function beginSignIn(
       ...{ scope: issuer.loginScopes ?? usualScopes, state: attempt.state, nonce: attempt.nonce },
       code_challenge: await oauth.calculatePKCECodeChallenge(attempt.verifier),
       code_challenge_method: 'S256',
+      ...(issuer.pageMaxAgeSeconds === null ? {} : { max_age: String(issuer.pageMaxAgeSeconds) }),
     }
     for (const [name, value] of Object.entries(fields)) url.searchParams.set(name, value)
     return redirect(url.href, [await attemptCookie(page.origin, attempt, masterKey)])
@@ -62,7 +63,7 @@ export async function finishSignIn(request: Request, context: SignInContext, inf
   if (wait > 0) return fail('too_many', `${wait} s to wait`, context, info)
   try {
     const provider = await openProvider(issuer, issuer.pageClientId, context)
-    const tokens = await exchangeCode(request, attempt, provider, redirectUriOf(page))
+    const tokens = await exchangeCode(request, attempt, { ...provider, issuer }, redirectUriOf(page))
     const idToken = tokens.id_token ?? ''
     const verdict = await judgePerson(idToken, issuer, context)
     if (verdict.accepted === undefined) return fail('not_allowed', verdict.refused, context, info)
@@ -73,11 +74,11 @@ export async function finishSignIn(request: Request, context: SignInContext, inf
   }
 }
 
-/** Checks `state` and `iss` (RFC 9207), then `nonce`, `azp` and times of the ID token. Its signature is judged with the policies. */
+/** Checks `state` and `iss` (RFC 9207), then `nonce`, `azp` and times (`auth_time` too) of the ID token. Its signature is judged with the policies. */
 async function exchangeCode(
   request: Request,
   { state, nonce, verifier }: Attempt,
-  { server, client, authentication, options }: Provider,
+  { server, client, authentication, options, issuer }: Provider & { issuer: Issuer },
   redirectUri: string,
 ): Promise<oauth.TokenEndpointResponse> {
   const parameters = oauth.validateAuthResponse(server, client, new URL(request.url), state)
@@ -86,6 +87,7 @@ async function exchangeCode(
   return oauth.processAuthorizationCodeResponse(server, client, response, {
     expectedNonce: nonce,
     requireIdToken: true,
+    ...(issuer.pageMaxAgeSeconds === null ? {} : { maxAge: issuer.pageMaxAgeSeconds }),
   })
 }
 
@@ -111,7 +113,7 @@ async function begin(
     subject: person.subject,
     name: nameOf(person.payload),
     providerSession: typeof person.payload.sid === 'string' ? person.payload.sid.slice(0, 512) : null,
-    validUntil: validUntilOf(person.payload, now()),
+    validUntil: validUntilOf(person.payload, issuer, now()),
   }
   const cookie = readCookie(request, page.origin)
   const before = cookie === undefined ? undefined : page.sessions.find(cookie, { isUse: false })

@@ -63,6 +63,14 @@ export const issuerFields = /** @type {const} */ ({
     fact: 'Client of this page',
     none: 'nobody signs in with it',
   },
+  page_max_age_seconds: {
+    form: 'number',
+    place: 'page',
+    label: 'Sign in again after seconds',
+    help: 'Since the provider last asked people who they are. Usually empty',
+    fact: 'Sign in again after',
+    none: 'as the provider decides',
+  },
 })
 /** @typedef {ValuesOf<typeof issuerFields>} IssuerValues */
 

@@ -117,6 +117,7 @@ const issuers: Walk[] = [
       login_scopes: ['openid', 'openid groups'],
       page_client_id: ['page', 'other page'],
       page_authentication: ['private_key_jwt', 'none'],
+      page_max_age_seconds: [3_600, 28_800],
       login_redirect_uri: ['http://localhost', 'http://127.0.0.1:8912/callback'],
     },
   },
