@@ -1,10 +1,12 @@
 // The slices of budgets that this node of a server database has, and how it takes them. Others count them while it reports every second.
 import type { Orm } from '../../db/file/open.ts'
+import { nodeMilliseconds } from '../../db/schema/node-schema.ts'
 import { dropSlices, listSlices, renewSlices, takeSlice } from '../../db/tables/budget-slices.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import type { Writer } from '../../db/write/write.ts'
 import type { Budgets } from '../spending/budgets.ts'
 import type { Slices } from '../spending/slices.ts'
+import { rememberUsed } from '../spending/used-before.ts'
 import type { Follow } from './follow.ts'
 
 type SlicePorts = {
@@ -41,6 +43,7 @@ export function shareBudgets(
     counted: async () => {
       await follow.fresh()
     },
+    usedBefore: rememberUsed(monotonic, nodeMilliseconds),
     take: async (counter, asked) => {
       // A report that is on its way has the slices as they were, and could arrive later.
       await reporting

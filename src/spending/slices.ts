@@ -2,8 +2,9 @@
 // a slice: the slices of all nodes and what the ledger has never exceed the limit, except for one request that runs alone.
 import type { SliceAmounts, SlicedCounter, SliceRequest } from '../../db/tables/budget-slices.ts'
 import type { Amounts, Budget } from './budget.ts'
-import { type BudgetState, isSpent } from './budget-state.ts'
+import { type BudgetState, counterNamed, isSpent } from './budget-state.ts'
 import type { HeldPart, Holds } from './holds.ts'
+import type { UsedBefore } from './used-before.ts'
 
 /** What nodes know of one another. */
 export type Slices = {
@@ -18,21 +19,31 @@ export type Slices = {
   ) => Promise<{ own: SliceAmounts; others: SliceAmounts } | undefined>
   /** Resolves when every row that was committed before the call is counted. */
   counted: () => Promise<void>
+  /** What was used when every node has reported since. */
+  usedBefore: UsedBefore
 }
 
 export type SlicedPart = HeldPart & { budget: Budget; counter: string }
 
-/** Below this part of the limit, nodes need no slices. */
+/** Below this part of the limit, nodes need no slices: all of them together hold at most the rest. */
 const farShare = 0.8
+/** A limit of fewer requests has no far: its rest would be less than a request for each of many nodes. */
+const requestsFarMin = 100
 /** A slice is for some requests, where its limit allows it. */
 const sliceShare = 0.01
 /** No amount is larger. The sum of those of all nodes must be a safe integer. */
 const amountMax = 2 ** 50
 const units = ['nanodollars', 'tokens', 'requests'] as const
 
+const hasFar = ({ requestsMin }: Budget) => requestsMin >= requestsFarMin
+
+/** What all nodes together may hold without slices, after this was used. */
+const heldFarMax = (limit: number, used: number) =>
+  Math.max(0, Math.min(limit * farShare - used, limit * (1 - farShare)))
+
 /**
- * Reports whether a counter is so far from its limit that all nodes together stay below it, if each holds as much as this one. What one node
- * holds then is at most its part of the rest, and it says so with its next report.
+ * Reports whether a counter is so far from its limit that all nodes together stay below it, if each holds as much as this one; one more may be
+ * starting. What a node holds that is not far any longer is in its next report.
  */
 export function isFar(
   { sums }: BudgetState,
@@ -40,14 +51,14 @@ export function isFar(
   [held, own]: [Readonly<Amounts>, Readonly<Amounts>],
   { nodes, now }: { nodes: number; now: number },
 ): boolean {
+  if (!hasFar(budget)) return false
   return budget.windows.every((_, index) => {
     const limit = budget.limitOf(counter, index, now)
     const used = sums.usedOf(budget, counter, index, now)
-    return units.every((unit) => {
-      if (limit[unit] === Infinity) return true
-      const all = nodes * (held[unit] + own[unit])
-      return used[unit] + all <= limit[unit] * farShare && all <= limit[unit] * (1 - farShare)
-    })
+    return units.every(
+      (unit) =>
+        limit[unit] === Infinity || (nodes + 1) * (held[unit] + own[unit]) <= heldFarMax(limit[unit], used[unit]),
+    )
   })
 }
 
@@ -66,14 +77,19 @@ export async function enlargeSlice(
   const held = holds.beginSlice(name)
   const reserve = { nanodollars: 0, tokens: 0, requests: 0 }
   try {
-    const asked = requestFor(part, roomFor(state(), part, slices.nodes(), now()), held, limitOf(budget, counter, now()))
+    const room = roomFor(state(), part, slices, now())
+    // Others may hold all that is left, and say so with their next reports.
+    if (isSpent(room)) return await slices.counted()
+    const asked = requestFor(part, room, held, limitOf(budget, counter, now()))
     const seen = await slices.take({ budgetId: budget.row.id, counter }, asked)
     // The slices of others were read before: what they used until then is counted now.
     await slices.counted()
     const after = find()
     if (seen === undefined || after === undefined) return
-    const room = roomFor(state(), after, slices.nodes(), now())
-    Object.assign(reserve, reserveOf(after, room, asked.held, seen, holds.heldOf(name)))
+    Object.assign(
+      reserve,
+      reserveOf(after, roomFor(state(), after, slices, now()), asked.held, seen, holds.heldOf(name)),
+    )
   } finally {
     holds.endSlice(name, reserve)
   }
@@ -95,20 +111,19 @@ function requestFor({ own }: SlicedPart, left: Amounts, held: Amounts, limit: Am
 }
 
 /**
- * What is left for the slices of all nodes: of each measure, in the window that has the least. While other nodes can be far from the limit, what
- * these hold without a slice is kept free.
+ * What is left for the slices of all nodes: of each measure, in the window that has the least. What others may hold without a slice, and have
+ * not reported, is kept free.
  */
-function roomFor({ sums }: BudgetState, { budget, counter }: SlicedPart, nodes: number, now: number): Amounts {
+function roomFor({ sums }: BudgetState, { name, budget, counter }: SlicedPart, slices: Slices, now: number): Amounts {
   const room = { nanodollars: Infinity, tokens: Infinity, requests: Infinity }
-  for (let index = 0; index < budget.windows.length; index++) {
+  const used = budget.windows.map((_, index) => sums.usedOf(budget, counter, index, now))
+  const before = hasFar(budget) ? slices.usedBefore(name, used) : used
+  for (const [index, of] of used.entries()) {
     const limit = budget.limitOf(counter, index, now)
-    const used = sums.usedOf(budget, counter, index, now)
-    const isFarPossible =
-      nodes <= limit.requests * (1 - farShare) && units.every((unit) => used[unit] <= limit[unit] * farShare)
     for (const unit of units) {
       if (limit[unit] === Infinity) continue
-      const kept = isFarPossible ? (limit[unit] * (1 - farShare) * (nodes - 1)) / nodes : 0
-      room[unit] = Math.min(room[unit], limit[unit] - used[unit] - kept)
+      const kept = hasFar(budget) ? heldFarMax(limit[unit], before[index]?.[unit] ?? 0) : 0
+      room[unit] = Math.min(room[unit], limit[unit] - of[unit] - kept)
     }
   }
   return room
@@ -128,7 +143,7 @@ function reserveOf(
       reserve[unit] = Math.min(slice[unit] - heldBefore[unit], room[unit] - others[unit] - held[unit])
   if (units.every((unit) => left[unit] === Infinity || own[unit] <= reserve[unit])) return reserve
   const isAlone = others.requests === 0 && held.requests === 0 && slice.requests > 0
-  return isAlone && !isSpent(left) ? own : zero()
+  return isAlone && !isSpent(room) ? own : zero()
 }
 
 /** The slices that other nodes must know of. */
@@ -151,14 +166,6 @@ export function slicesOf(
     tokens: bounded(Math.ceil(slice.tokens)),
     nanodollars: bounded(Math.ceil(slice.nanodollars)),
   }))
-}
-
-/** A counter as it is named among holds: ids have no blanks. */
-export const counterName = (budgetId: string, counter: string) => `${budgetId} ${counter}`
-
-function counterNamed(name: string): SlicedCounter {
-  const end = name.indexOf(' ')
-  return { budgetId: name.slice(0, end), counter: name.slice(end + 1) }
 }
 
 /** The lowest limit of each measure. */

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Budget as BudgetRow } from '../../db/schema/budget-schema.ts'
 import { insertBudget, updateBudget } from '../../db/tables/budgets.ts'
+import type { Statement } from '../../db/write/rows.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { shareBudgets } from '../../src/nodes/budget-slices.ts'
 import { createBudgetBuilder } from '../../src/nodes/budget-sums.ts'
@@ -45,25 +46,33 @@ async function newestRow(): Promise<number> {
   return Number(found[0]?.id)
 }
 
+/** The monotonic clock of all nodes, which a step sets forward. */
+let clock = 0
+
+/** Only a kill ends slices here: a machine that is busy would end them by the clock of the database. */
+const keepSlices: Statement = {
+  toSQL: () => ({ sql: `update budget_slices set until = ${Number.MAX_SAFE_INTEGER} where until > 0`, params: [] }),
+}
+const keeping: Pick<Writer, 'write'> = { write: (statements) => writer.write([...statements, keepSlices]) }
+
 /** What a process of a server database has of budgets, without its HTTP. `loses`: it never releases what it holds. */
 async function startNode(registry: Registry, nodes: () => number, loses = false) {
   const { orm } = own.database
   const budgets = createBudgets()
   const builder = createBudgetBuilder({ orm, registry, budgets, now: () => now })
   await builder.build()
-  const fresh = async () => builder.follow(await newestRow())
-  const follow = { fresh: () => fresh(), liveNodes: nodes }
-  const slices = shareBudgets({ orm, writer, follow, monotonic: () => performance.now() }, budgets, () => now)
-  let reportedAt = 0
+  let live = nodes()
+  const fresh = async () => {
+    live = nodes()
+    await builder.follow(await newestRow())
+  }
+  const follow = { fresh: () => fresh(), liveNodes: () => live }
+  const slices = shareBudgets({ orm, writer: keeping, follow, monotonic: () => clock }, budgets, () => now)
   const report = async () => {
-    reportedAt = performance.now()
-    await slices.report((more) => writer.write(more))
+    await fresh()
+    await slices.report((more) => keeping.write(more))
   }
   await report()
-  /** As a node does once a second. */
-  const keepReporting = async () => {
-    if (performance.now() - reportedAt > 1_000) await report()
-  }
   const ask = async (attribution: string, tokens: number) => {
     await fresh()
     const asking = { policyId: null, attribution, session: null, models: [] }
@@ -75,48 +84,65 @@ async function startNode(registry: Registry, nodes: () => number, loses = false)
     })
     return loses ? () => {} : release
   }
-  return { id: slices.nodeId, budgets, ask, report, keepReporting, fresh, isKilled: false }
+  return { id: slices.nodeId, budgets, ask, report, fresh, isKilled: false }
 }
 
 type Running = { node: number; attribution: string; tokens: number; release: () => void }
-type Step = { kind: 'ask' | 'end' | 'report' | 'kill' | 'turn'; node: number; attribution: string; tokens: number }
+type Step = { kind: 'ask' | 'end' | 'second' | 'kill' | 'join' | 'turn' } & {
+  node: number
+  attribution: string
+  tokens: number
+  /** Requests at once. */
+  times?: number
+}
+/** What each attribution may use. */
+type Limits = { requests: number; tokens: number }
 
-const step: fc.Arbitrary<Step> = fc.record({
-  kind: fc.oneof(
-    { weight: 12, arbitrary: fc.constant('ask' as const) },
-    { weight: 8, arbitrary: fc.constant('end' as const) },
-    { weight: 2, arbitrary: fc.constant('report' as const) },
-    { weight: 1, arbitrary: fc.constant('kill' as const) },
-    { weight: 4, arbitrary: fc.constant('turn' as const) },
-  ),
-  node: fc.nat(2),
-  attribution: fc.constantFrom('one', 'two'),
-  tokens: fc.constantFrom(1, 9, 60),
-})
+const stepOf = (tokens: readonly number[], timesMax: number): fc.Arbitrary<Step> =>
+  fc.record({
+    kind: fc.oneof(
+      { weight: 12, arbitrary: fc.constant('ask' as const) },
+      { weight: 8, arbitrary: fc.constant('end' as const) },
+      { weight: 2, arbitrary: fc.constant('second' as const) },
+      { weight: 1, arbitrary: fc.constant('kill' as const) },
+      { weight: 1, arbitrary: fc.constant('join' as const) },
+      { weight: 4, arbitrary: fc.constant('turn' as const) },
+    ),
+    node: fc.nat(5),
+    attribution: fc.constantFrom('one', 'two'),
+    tokens: fc.constantFrom(...tokens),
+    times: fc.integer({ min: 1, max: timesMax }),
+  })
+
+const few: Limits = { requests: 12, tokens: 100 }
 
 /** Runs the steps on three nodes. Returns the nodes that live, what was admitted when nothing was left for it, and how often. */
-async function run(steps: readonly Step[], loses = false) {
+async function run(steps: readonly Step[], loses = false, limits = few) {
   const day = crypto.randomUUID()
   const registry = await loadRegistry(own.database.orm)
   let live = 3
-  const nodes = await Promise.all([0, 1, 2].map(() => startNode(registry, () => live, loses)))
+  const start = () => startNode(registry, () => live, loses)
+  const nodes = await Promise.all([start(), start(), start()])
   const counted: Record<string, { requests: number; tokens: number }> = {}
   const of = (attribution: string) => (counted[attribution] ??= { requests: 0, tokens: 0 })
   const running = new Set<Running>()
   const asked: Promise<void>[] = []
+  const committing: Promise<void>[] = []
   const excess: string[] = []
   const end = async (each: Running) => {
     running.delete(each)
     const { attribution, tokens } = each
     of(attribution).requests += 1
     of(attribution).tokens += tokens
-    await writer.appendUsage({
+    const appending = writer.appendUsage({
       ...usageRow(crypto.randomUUID(), rows),
       ...{ at: now, policyId: null, attribution: `${day}${attribution}`, totalTokens: tokens, costNanodollars: 0 },
     })
+    committing.push(appending)
+    await appending
     each.release()
   }
-  const begin = async ({ node, attribution, tokens }: Step) => {
+  const begin = async (node: number, { attribution, tokens }: Step) => {
     const release = await nodes[node]?.ask(`${day}${attribution}`, tokens).catch(() => undefined)
     if (release === undefined || nodes[node]?.isKilled) return
     running.add({ node, attribution, tokens, release })
@@ -128,22 +154,30 @@ async function run(steps: readonly Step[], loses = false) {
     ]
     // One may run alone, however large it is.
     const alone = Math.max(...others.map((each) => each.tokens))
-    if (requests > 12 || (others.length > 1 && used - alone > 100)) excess.push(`${requests} requests, ${used} tokens`)
+    if (requests > limits.requests || (others.length > 1 && used - alone > limits.tokens))
+      excess.push(`${requests} requests, ${used} tokens`)
   }
-  for (const each of steps) {
-    const node = nodes[each.node]
-    const [first] = running
-    for (const { isKilled, keepReporting } of nodes) if (!isKilled) await keepReporting()
+  for (const { kind, times = 1, ...each } of steps) {
+    const index = each.node % nodes.length
+    const node = nodes[index]
+    if (kind === 'second') {
+      clock += 1_000
+      asked.push(...nodes.filter(({ isKilled }) => !isKilled).map(({ report }) => report()))
+    }
+    if (kind === 'join' && nodes.length < 6) {
+      live += 1
+      nodes.push(await start())
+    }
     if (node === undefined || node.isKilled) continue
-    if (each.kind === 'ask') asked.push(begin(each))
-    else if (each.kind === 'end' && first !== undefined) asked.push(end(first))
-    else if (each.kind === 'report') asked.push(node.report())
-    else if (each.kind === 'turn') await new Promise((resolve) => setImmediate(resolve))
-    else if (each.kind === 'kill' && live > 1) {
+    if (kind === 'ask') for (let time = 0; time < times; time++) asked.push(begin(index, { kind, ...each }))
+    else if (kind === 'end') asked.push(...[...running].slice(0, times).map(end))
+    else if (kind === 'turn') await new Promise((resolve) => setImmediate(resolve))
+    else if (kind === 'kill' && live > 1) {
       node.isKilled = true
       live -= 1
       for (const each of running) if (nodes[each.node] === node) running.delete(each)
-      // Five seconds later.
+      // Five seconds later, by which time the database has what it was sent.
+      await Promise.all(committing)
       await own.database.commit([{ sql: 'update budget_slices set until = 0 where node_id = ?', args: [node.id] }])
     }
   }
@@ -152,23 +186,38 @@ async function run(steps: readonly Step[], loses = false) {
   return { nodes: nodes.filter(({ isKilled }) => !isKilled), counted, excess, day }
 }
 
-test('the limit holds for all nodes together, and the sums of each equal the ledger', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 70 }), async (steps) => {
-      const { nodes, counted, excess, day } = await run(steps)
-      expect(excess).toEqual([])
-      for (const { budgets, fresh } of nodes) {
-        await fresh()
-        const [compiled] = budgets.all()
-        for (const [attribution, { requests, tokens }] of Object.entries(counted))
-          expect(compiled && budgets.sums().usedOf(compiled, `${day}${attribution}`, 0, now)).toMatchObject({
-            ...{ requests, tokens },
-          })
-      }
-    }),
-    { numRuns: 12 },
-  )
-})
+const many: Limits = { requests: 100, tokens: 1_000 }
+
+test.each([
+  ['few', few, stepOf([1, 9, 60], 1), 12],
+  ['many', many, stepOf([1, 9, 60, 400], 12), 8],
+])(
+  'the limit holds for all nodes together where it is for %s requests, and the sums of each equal the ledger',
+  async (_, limits, step, numRuns) => {
+    await setLimits(limits)
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 70 }), async (steps) => {
+        const { nodes, counted, excess, day } = await run(steps, false, limits)
+        expect(excess).toEqual([])
+        for (const { budgets, fresh } of nodes) {
+          await fresh()
+          const [compiled] = budgets.all()
+          for (const [attribution, { requests, tokens }] of Object.entries(counted))
+            expect(compiled && budgets.sums().usedOf(compiled, `${day}${attribution}`, 0, now)).toMatchObject({
+              ...{ requests, tokens },
+            })
+        }
+      }),
+      { numRuns },
+    )
+    await setLimits(few)
+  },
+)
+
+async function setLimits(limits: Partial<Limits>): Promise<void> {
+  const windows = [{ per: 'day' as const, ...limits }]
+  await writer.write([updateBudget(own.database.orm, 'shared', { ...budget, windows })])
+}
 
 async function slicesIn(): Promise<number> {
   const { rows: found } = await own.database.client.execute('select count(*) as count from budget_slices')
@@ -204,13 +253,12 @@ test('requests on three nodes at once get all of a limit, and one by one what an
 })
 
 test('where only tokens are limited, requests that are larger than what is left run one by one', async () => {
-  const tokensOnly = { ...budget, windows: [{ per: 'day' as const, tokens: 100 }] }
-  await writer.write([updateBudget(own.database.orm, 'shared', tokensOnly)])
+  await setLimits({ tokens: 100 })
   const ask = (node: number): Step => ({ kind: 'ask', node, attribution: 'one', tokens: 200 })
   const end: Step = { kind: 'end', node: 0, attribution: '', tokens: 0 }
   const { counted, excess } = await run([ask(0), ask(1), ask(2), end])
   expect([counted.one?.requests, excess]).toEqual([1, []])
-  await writer.write([updateBudget(own.database.orm, 'shared', budget)])
+  await setLimits(few)
 })
 
 test('a budget that is raised meanwhile lets a request go on that waits at another node', async () => {
@@ -227,5 +275,5 @@ test('a budget that is raised meanwhile lets a request go on that waits at anoth
   await createBudgetBuilder({ orm: own.database.orm, registry, budgets: two.budgets, now: () => now }).build()
   expect(await second).toBe('ran')
   first?.()
-  await writer.write([updateBudget(own.database.orm, 'shared', budget)])
+  await setLimits(few)
 })
