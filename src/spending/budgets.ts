@@ -9,10 +9,10 @@ import {
   type BudgetRequest,
   type BudgetState,
   budgetsOf,
+  countersOf,
   createBudgetState,
   isAbout,
-  isSpent,
-  leftOf,
+  isCounterSpent,
   type RemainingAmount,
   shareSpent,
 } from './budget-state.ts'
@@ -93,7 +93,7 @@ export function createBudgets(): Budgets {
     add: (key, used) => {
       const ofKey = budgetsOf(state, key)
       state.sums.add(ofKey, key, used)
-      for (const act of onNear) noteNear(state, ofKey, key, used, act)
+      if (onNear.length > 0) noteNear(state, key, used, onNear)
     },
     check: (key, asking, hasPrice, now) => {
       if (now < latest - setBackMilliseconds) reportStale(now)
@@ -107,7 +107,7 @@ export function createBudgets(): Budgets {
       limitOf: (counter) => running.limitOf(counter),
       nameOf: (counter) => running.nameOf(counter),
     },
-    shareOf: (...asked) => shareSpent(state, ...asked),
+    shareOf: (budget, value, at) => shareSpent(state, { budget, value, place: state.sums.placeOf(budget, value) }, at),
     spentOf: (...asked) => amountsSpent(state, ...asked),
     remainingFor: (key, request, now) =>
       budgetsOf(state, key).flatMap((budget) =>
@@ -118,18 +118,12 @@ export function createBudgets(): Budgets {
   }
 }
 
-function noteNear(
-  state: BudgetState,
-  ofKey: readonly Budget[],
-  key: KeyFacts,
-  used: UsageAmounts,
-  act: Budgets['onNear'][number],
-): void {
-  for (const budget of ofKey) {
+function noteNear(state: BudgetState, key: KeyFacts, used: UsageAmounts, acts: Budgets['onNear']): void {
+  for (const counter of countersOf(state, key, used)) {
+    const { budget, value } = counter
     const [lowest] = budget.row.alerts
     if (lowest === undefined || !budget.counts(used)) continue
-    const counter = budget.counterOf(key, used)
-    if (shareSpent(state, budget, counter, used.at) * 100 >= lowest) act(budget, counter, used.at)
+    if (shareSpent(state, counter, used.at) * 100 >= lowest) for (const act of acts) act(budget, value, used.at)
   }
 }
 
@@ -152,19 +146,16 @@ function check(
   ...[key, asking, hasPrice, now, reportStale]: [...Parameters<Budgets['check']>, (now: number) => void]
 ): void {
   let spent: RemainingAmount[] | undefined
-  for (const budget of budgetsOf(state, key)) {
+  for (const counter of countersOf(state, key, asking)) {
+    const { budget, value } = counter
     if (budget.row.mode !== 'block' || !isAbout(budget, asking)) continue
     if (budget.row.unpriced === 'refuse') rejectUnpriced(budget, asking.models, hasPrice)
-    const counter = budget.counterOf(key, asking)
-    if (!state.sums.hasRoomFor(budget, counter)) {
+    if (counter.place < 0 && !state.sums.hasRoomFor(budget, value)) {
       reportStale(now)
       throw tooManyCounters(budget)
     }
-    if (isSpent(leftOf(state, budget, counter, now)))
-      spent = [
-        ...(spent ?? []),
-        ...amountsSpent(state, budget, counter, now).filter(({ remaining }) => remaining === 0),
-      ]
+    if (isCounterSpent(state, counter, now))
+      spent = [...(spent ?? []), ...amountsSpent(state, budget, value, now).filter(({ remaining }) => remaining === 0)]
   }
   if (spent !== undefined)
     throw spentFault(spent.reduce((one, other) => (one.resetsAt >= other.resetsAt ? one : other)))

@@ -48,12 +48,23 @@ type Counter = Amounts & { holding: number; waiting: { resume: () => void }[] } 
   isChanging: boolean
 }
 
+/** As many as a node uses at once. */
+const idleMax = 1_000
+
 export function createHolds(): Holds {
   const counters = new Map<string, Counter>()
+
+  let sweptAt = idleMax
+  /** Idle counters stay for the next request, up to some number. */
+  function sweep(): void {
+    for (const [name, counter] of counters) if (isIdle(counter)) counters.delete(name)
+    sweptAt = Math.max(idleMax, 2 * counters.size)
+  }
 
   function counterOf(name: string): Counter {
     let counter = counters.get(name)
     if (counter === undefined) {
+      if (counters.size >= sweptAt) sweep()
       const slice = { reserve: undefined, isUsed: false, isChanging: false }
       counter = { nanodollars: 0, tokens: 0, requests: 0, holding: 0, waiting: [], ...slice }
       counters.set(name, counter)
@@ -61,40 +72,38 @@ export function createHolds(): Holds {
     return counter
   }
 
-  function wakeNext(name: string, counter: Counter): void {
-    if (counter.waiting.length > 0) counter.waiting[0]?.resume()
-    else if (counter.holding === 0 && counter.reserve === undefined && !counter.isChanging) counters.delete(name)
-  }
-
-  function release(parts: readonly HeldPart[]): void {
-    for (const { name, own } of parts) {
-      const counter = counterOf(name)
+  function release(parts: readonly HeldPart[], held: readonly Counter[]): void {
+    for (let index = 0; index < parts.length; index++) {
+      const [part, counter] = [parts[index], held[index]]
+      if (part === undefined || counter === undefined) continue
       counter.holding -= 1
       // Sums of fractions do not come back to zero by themselves.
-      if (counter.holding === 0) Object.assign(counter, nothing)
-      else add(counter, own, -1)
+      if (counter.holding === 0) clear(counter)
+      else add(counter, part.own, -1)
     }
-    for (const { name } of parts) wakeNext(name, counterOf(name))
+    for (const counter of held) wakeNext(counter)
   }
 
   return {
     take: (parts, isTurn) => {
       for (const part of parts) if (!hasRoom(counters.get(part.name), part, isTurn)) return part.name
+      const held: Counter[] = []
       for (const { name, own, left, isSliced } of parts) {
         const counter = counterOf(name)
         counter.holding += 1
         add(counter, own, 1)
+        held.push(counter)
         if (isSliced !== true || counter.reserve === undefined) continue
         add(counter.reserve, limitedOf(own, left), -1)
         counter.isUsed = true
       }
       let isHeld = true
       return () => {
-        if (isHeld) release(parts)
+        if (isHeld) release(parts, held)
         isHeld = false
       }
     },
-    queue: (name) => queueAt(counterOf(name), (counter) => wakeNext(name, counter)),
+    queue: (name) => queueAt(counterOf(name)),
     wakeAll: () => {
       for (const { waiting } of counters.values()) for (const place of [...waiting]) place.resume()
     },
@@ -106,7 +115,7 @@ export function createHolds(): Holds {
       return amountsOf(counter)
     },
     endSlice: (name, reserve) => Object.assign(counterOf(name), { isChanging: false, isUsed: true, reserve }),
-    listSlices: (isNear) => slicesIn(counters, isNear, wakeNext),
+    listSlices: (isNear) => slicesIn(counters, isNear),
     dropReserves: () => {
       for (const counter of counters.values()) if (counter.reserve !== undefined) counter.reserve = { ...nothing }
     },
@@ -117,21 +126,26 @@ export function createHolds(): Holds {
   }
 }
 
+const isIdle = ({ holding, waiting, reserve, isChanging }: Counter) =>
+  holding === 0 && waiting.length === 0 && reserve === undefined && !isChanging
+
+function wakeNext({ waiting }: Counter): void {
+  waiting[0]?.resume()
+}
+
 function slicesIn(
   counters: ReadonlyMap<string, Counter>,
   isNear: (name: string, held: Amounts) => boolean,
-  wakeNext: (name: string, counter: Counter) => void,
 ): ReturnType<Holds['listSlices']> {
   const slices: ReturnType<Holds['listSlices']> = []
   for (const [name, counter] of counters) {
-    if (counter.isChanging || (counter.reserve === undefined && !isNear(name, counter))) continue
+    if (counter.isChanging || isIdle(counter) || (counter.reserve === undefined && !isNear(name, counter))) continue
     counter.reserve = counter.isUsed && counter.reserve !== undefined ? counter.reserve : { ...nothing }
     const slice = amountsOf(counter)
     add(slice, counter.reserve, 1)
     slices.push({ name, slice })
     if (!counter.isUsed && counter.holding === 0) counter.reserve = undefined
     counter.isUsed = false
-    if (counter.waiting.length === 0) wakeNext(name, counter)
   }
   return slices
 }
@@ -139,6 +153,12 @@ function slicesIn(
 const nothing: Readonly<Amounts> = Object.freeze({ nanodollars: 0, tokens: 0, requests: 0 })
 
 const amountsOf = ({ nanodollars, tokens, requests }: Amounts): Amounts => ({ nanodollars, tokens, requests })
+
+function clear(sum: Amounts): void {
+  sum.nanodollars = 0
+  sum.tokens = 0
+  sum.requests = 0
+}
 
 function add(sum: Amounts, { nanodollars, tokens, requests }: Amounts, sign: 1 | -1): void {
   sum.nanodollars += sign * nanodollars
@@ -162,7 +182,7 @@ function hasRoom(counter: Counter | undefined, { own, left, isSliced }: HeldPart
 }
 
 /** A counter that has places is never forgotten. */
-function queueAt(counter: Counter, wakeNext: (counter: Counter) => void): WaitingPlace {
+function queueAt(counter: Counter): WaitingPlace {
   const { waiting } = counter
   const place = { resume: () => {} }
   waiting.push(place)

@@ -10,6 +10,10 @@ export type BudgetSums = {
   add: (ofKey: readonly Budget[], key: KeyFacts, used: UsageAmounts) => void
   /** What a counter used in the period of a window that has this time. */
   usedOf: (budget: Budget, counter: string, window: number, at: number) => Readonly<Amounts>
+  /** Where a counter is; negative until it is known. It never moves. */
+  placeOf: (budget: Budget, counter: string) => number
+  /** As `usedOf`, of the counter at a place, written over these amounts: it is called several times for each request. */
+  read: (budget: Budget, place: number, window: number, at: number, into: Amounts) => void
   /** The counters of a budget. */
   countersOf: (budget: Budget) => Iterable<string>
   /** Reports whether a counter is known, or can be added. */
@@ -29,6 +33,7 @@ const countersMaxByDefault = 100_000
 /** The place of each counter, and the numbers of all windows of each place. */
 type Table = { places: Map<string, number>; pieces: Float64Array[]; numbers: number; inPiece: number }
 
+const unknownPlace = -1
 const nothing: Readonly<Amounts> = Object.freeze({ nanodollars: 0, tokens: 0, requests: 0 })
 
 /**
@@ -51,22 +56,39 @@ export function createBudgetSums(
       }
     },
     usedOf: (budget, counter, index, at) => {
-      const table = tables.get(budget)
-      const place = table?.places.get(counter)
-      const window = budget.windows[index]
-      if (table === undefined || place === undefined || window === undefined) return nothing
-      const [piece, offset] = [pieceOf(table, place), offsetOf(table, place, index)]
-      const found = findPeriod(piece, offset, window.periodAt(at).start)
-      if (found < 0) return nothing
-      const [nanodollars = 0, tokens = 0, requests = 0] = [piece[found + 1], piece[found + 2], piece[found + 3]]
-      return { nanodollars, tokens, requests }
+      const used = { ...nothing }
+      read(tables.get(budget), budget, tables.get(budget)?.places.get(counter) ?? unknownPlace, index, at, used)
+      return used
     },
+    placeOf: (budget, counter) => tables.get(budget)?.places.get(counter) ?? unknownPlace,
+    read: (budget, place, index, at, into) => read(tables.get(budget), budget, place, index, at, into),
     countersOf: (budget) => tables.get(budget)?.places.keys() ?? [],
     hasRoomFor: (budget, counter) => {
       const places = tables.get(budget)?.places
       return places === undefined || places.size < countersMax || places.has(counter)
     },
   }
+}
+
+function read(
+  table: Table | undefined,
+  { windows }: Budget,
+  place: number,
+  index: number,
+  at: number,
+  into: Amounts,
+): void {
+  const window = windows[index]
+  into.nanodollars = 0
+  into.tokens = 0
+  into.requests = 0
+  if (table === undefined || place === unknownPlace || window === undefined) return
+  const piece = pieceOf(table, place)
+  const found = findPeriod(piece, offsetOf(table, place, index), window.periodAt(at).start)
+  if (found < 0) return
+  into.nanodollars = piece[found + 1] ?? 0
+  into.tokens = piece[found + 2] ?? 0
+  into.requests = piece[found + 3] ?? 0
 }
 
 function createTable({ windows, row: { each } }: Budget): Table {

@@ -1,9 +1,9 @@
 // Requests near the limit of a budget: each holds an estimate while it runs, and waits where those of others leave no room.
 import { Fault } from '../fault.ts'
 import type { Amounts, Budget, KeyFacts } from './budget.ts'
-import { type BudgetRequest, type BudgetState, budgetsOf, isAbout, leftOf } from './budget-state.ts'
+import { type BudgetRequest, type BudgetState, countersOf, isAbout, leftOf } from './budget-state.ts'
 import type { Holds } from './holds.ts'
-import { counterName, enlargeSlice, isFar, type SlicedPart, type Slices } from './slices.ts'
+import { enlargeSlice, isFar, type SlicedPart, type Slices } from './slices.ts'
 
 /**
  * `check` is called after a wait, and throws if the request may not begin any longer. `waitMilliseconds`: how long it waits at most, as for a
@@ -90,23 +90,17 @@ function partsOf({ state, holds, slices }: TurnContext, key: KeyFacts, waiting: 
   const { asking, estimate, now } = waiting
   const parts: SlicedPart[] = []
   const estimates: Partial<Record<'expected' | 'worst', Amounts>> = {}
-  for (const budget of budgetsOf(state(), key)) {
-    const { mode, hold, id, windows } = budget.row
+  const [current, at] = [state(), now()]
+  if (slices?.isCurrent() === false) holds.dropReserves()
+  for (const counter of countersOf(current, key, asking)) {
+    const { budget, name } = counter
+    const { mode, hold, windows } = budget.row
     if (windows.length === 0 || mode !== 'block' || hold === 'off' || !isAbout(budget, asking)) continue
-    const counter = budget.counterOf(key, asking)
     const own = estimates[hold] ?? estimate(hold)
     estimates[hold] = own
-    const part: SlicedPart = {
-      name: counterName(id, counter),
-      own,
-      left: leftOf(state(), budget, counter, now()),
-      budget,
-      counter,
-    }
-    if (slices !== undefined) {
-      if (!slices.isCurrent()) holds.dropReserves()
-      part.isSliced = !isFar(state(), part, [holds.heldOf(part.name), own], { nodes: slices.nodes(), now: now() })
-    }
+    const part: SlicedPart = { name, own, left: leftOf(current, counter, at), budget, counter: counter.value }
+    if (slices !== undefined)
+      part.isSliced = !isFar(current, part, [holds.heldOf(name), own], { nodes: slices.nodes(), now: at })
     parts.push(part)
   }
   return parts
