@@ -148,6 +148,7 @@ const empty = 'No budgets. To create one: latchkey budgets create --name everyth
 const columns: Column<OperationResponse<'budgets.list'>['data'][number]>[] = [
   ['NAME', (row) => row.name],
   ['WINDOWS', (row) => windowsText(row.windows)],
+  ['AT ONCE', (row) => row.concurrent_requests],
   ['EACH', (row) => row.each],
   ['MODE', (row) => (row.enabled ? row.mode : 'disabled')],
   ['SPENT', (row) => (row.spent === undefined ? null : spentText(row.spent))],

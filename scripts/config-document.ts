@@ -108,6 +108,7 @@ collection that the document omits is not compared; an empty one means that its 
     const { organization } = options
     const { document, documents } = readConfigFiles(words)
     const plan = await askConfig('config.plan', options, { organization, document, documents })
+    warnOf(plan)
     print(options.json === true ? JSON.stringify(plan, null, 2) : drawPlan(plan))
     const exitCode = exitCodeOf(plan, options)
     if (exitCode !== 0) process.exitCode = exitCode

@@ -19,6 +19,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   latchkey.reset()
   latchkey.upstream.answer.current = priced(0.6)
+  await apply([])
   const { data } = await latchkey.admin<{ data: Row[] }>('budgets.list')
   for (const { id } of data) await latchkey.admin('budgets.delete', { budget: id })
 })
@@ -28,6 +29,11 @@ const priced = (cost: number) => () => Response.json({ ...answer, usage: { ...an
 let made = 0
 const createKey = (more: object = {}) => latchkey.admin<Key>('keys.create', { name: `b${made++}`, ...more })
 const create = (name: string, fields: object) => latchkey.admin<Budget>('budgets.create', { name, ...fields })
+/** Applies a document with these budgets, and deletes those of the one before. */
+function apply(budgets: object[]): Promise<Row> {
+  const document = { latchkey: 1, organization: 'default', owner: 'tests', budgets }
+  return latchkey.admin<Row>('config.apply', { document, prune: true })
+}
 const show = (budget: string) => latchkey.admin<Budget>('budgets.show', { budget })
 const month = (usd: number) => [{ per: 'month', usd }]
 const ask = async ({ key }: { key: string }, headers: Record<string, string> = {}, body: object = question) => {
@@ -271,12 +277,45 @@ describe('a budget is refused', () => {
   })
 
   test('as the 51st of a key', async () => {
-    for (let index = 0; index < 50; index++)
-      await create(`n${index}`, { organization: 'default', windows: month(1_000), mode: 'warn' })
+    const budgets = Array.from({ length: 50 }, (_, n) => ({ name: `n${n}`, windows: month(1_000), mode: 'warn' }))
+    await apply(budgets)
     await expect(create('n50', { organization: 'default', windows: month(1) })).rejects.toThrow('at most 50')
     await create('elsewhere', { organization: 'elsewhere', windows: month(1_000) })
     await latchkey.admin('budgets.delete', { budget: 'elsewhere', organization: 'elsewhere' })
   })
+})
+
+test('a key has at most 50 budgets, also after its labels change, or when it is made by hand or by a document', async () => {
+  const budgets = Array.from({ length: 51 }, (_, index) => ({
+    ...{ name: `n${index}`, windows: month(1_000), mode: 'warn' },
+    applies_to: { labels: { [index % 2 === 0 ? 'one' : 'other']: 'x' } },
+  }))
+  const [both, document] = [
+    { one: 'x', other: 'x' },
+    { latchkey: 1, organization: 'default' },
+  ]
+  await apply(budgets)
+  const message = 'would have 51 budgets; a key has at most 50: narrow applies_to, or delete budgets'
+  const { id: key } = await createKey({ organization: 'default', labels: { one: 'x' } })
+  const relabel = () => latchkey.admin('keys.update', { organization: 'default', key, labels: both })
+  await expect(relabel()).rejects.toThrow(message)
+  await expect(createKey({ organization: 'default', labels: both })).rejects.toThrow(message)
+  const keys = [{ name: 'crowded', labels: both }]
+  await expect(latchkey.admin('config.plan', { document: { ...document, keys } })).rejects.toThrow(message)
+  const switchOne = (enabled: boolean) =>
+    latchkey.admin('budgets.update', { organization: 'default', budget: 'n0', enabled })
+  await switchOne(false)
+  expect(await relabel()).toMatchObject({ labels: both })
+  await expect(switchOne(true)).rejects.toThrow(message)
+})
+
+test('a document is refused that would give a key more than 50 budgets, of which it may delete others', async () => {
+  const budgetsOf = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, index) => ({ name: `${prefix}${index}`, mode: 'warn', windows: month(1_000) }))
+  await expect(apply(budgetsOf('a', 51))).rejects.toThrow('would have 51 budgets')
+  await apply(budgetsOf('a', 50))
+  const { counts } = await apply(budgetsOf('b', 50))
+  expect(counts).toMatchObject({ create: 50, delete: 50 })
 })
 
 test('a day that allows more than its month is a warning', async () => {
@@ -286,4 +325,13 @@ test('a day that allows more than its month is a warning', async () => {
   ]
   const { warnings } = await create('odd', { organization: 'default', windows })
   expect(warnings).toEqual(['The day allows more usd than the month, so it is never reached'] as never)
+})
+
+test('a document with a day that allows more than its month warns as a command does, while that is new', async () => {
+  const odd = { name: 'odd', windows: [{ per: 'day', usd: 5 }, ...month(1)] }
+  const document = { latchkey: 1, organization: 'default', budgets: [odd, { name: 'even', windows: month(1) }] }
+  const warnings = ['budgets "odd": The day allows more usd than the month, so it is never reached']
+  expect((await latchkey.admin<Row>('config.plan', { document })).warnings).toEqual(warnings)
+  expect((await latchkey.admin<Row>('config.apply', { document })).warnings).toEqual(warnings)
+  expect(await latchkey.admin<Row>('config.plan', { document })).not.toHaveProperty('warnings')
 })

@@ -4,8 +4,7 @@ import { Fault } from '../../fault.ts'
 import type { Registry } from '../../registry/registry.ts'
 import { policiesNaming } from '../../registry/trust-rows.ts'
 import { compileBudget } from '../../spending/budget.ts'
-
-const budgetsOfKeyMax = 50
+import { type NamedKey, rejectCrowd } from '../operation/budget-count.ts'
 
 /** @throws Fault `invalid` for a budget that cannot work as it says */
 export function checkBudget(registry: Registry, row: Budget): void {
@@ -25,7 +24,6 @@ export function checkBudget(registry: Registry, row: Budget): void {
   if (each === 'session' && periods.includes('lifetime'))
     throw new Fault('invalid', 'The sessions of old requests are archived, so each session has no lifetime: use month')
   rejectUnknowable(registry, row)
-  rejectCrowd(registry, row)
 }
 
 /** A key that no policy targets has calls without a policy, and without an attribution unless a header says it. */
@@ -42,23 +40,15 @@ function rejectUnknowable(registry: Registry, { each, appliesTo }: Budget): void
   }
 }
 
-/** Every budget of a key costs each of its requests time. */
-function rejectCrowd({ budgets, keys }: Registry, row: Budget): void {
-  const others = [...budgets.values()].filter(
-    ({ id, organizationId, deletedAt, enabled }) =>
-      id !== row.id && organizationId === row.organizationId && deletedAt === null && enabled,
-  )
-  if (!row.enabled || others.length < budgetsOfKeyMax) return
-  const compiled = [row, ...others].map((each) => compileBudget(each, null))
-  for (const key of keys.values()) {
-    if (!compiled[0]?.appliesToKey(key)) continue
-    const count = compiled.filter((budget) => budget.appliesToKey(key)).length
-    if (count > budgetsOfKeyMax)
-      throw new Fault(
-        'invalid',
-        `The key ${JSON.stringify(key.name)} would have ${count} budgets; a key has at most ${budgetsOfKeyMax}: narrow applies_to, or delete budgets`,
-      )
-  }
+/** As `rejectCrowd`, of the keys that a new or changed budget applies to. */
+export async function rejectCrowdOf({ budgets, keys }: Registry, row: Budget): Promise<void> {
+  const { appliesToKey } = compileBudget(row, null)
+  const all = [...[...budgets.values()].filter(({ id }) => id !== row.id), row]
+  if (row.enabled) await rejectCrowd(all, filterKeys(keys.values(), appliesToKey))
+}
+
+function* filterKeys(keys: Iterable<NamedKey>, isWanted: (key: NamedKey) => boolean): Iterable<NamedKey> {
+  for (const key of keys) if (isWanted(key)) yield key
 }
 
 const daysOf = { hour: 1 / 24, day: 1, week: 7, month: 31, lifetime: Number.POSITIVE_INFINITY } as const

@@ -15,7 +15,7 @@ import { containsText, listPage, pageOfRows } from '../operation/list-page.ts'
 import { operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findOrganization, findRow, organizationInput } from '../operation/references.ts'
 import { type ShowContext, showBudget, showSpent } from './budget-response.ts'
-import { checkBudget, findContradictions } from './budget-rules.ts'
+import { checkBudget, findContradictions, rejectCrowdOf } from './budget-rules.ts'
 import { resolveScope, workspaceNames } from './resolve-scope.ts'
 
 const [valuesOfOne, valuesOfMany, topUpsMax] = [100, 5, 100]
@@ -59,6 +59,7 @@ async function createBudget(context: Changing, { applies_to, ...input }: typeof 
   checkNameIsFree('budget', registry.budgets, input.name, organizationId)
   const row = draftBudget(input, organizationId, await resolveScope(context, organizationId, applies_to), now())
   checkBudget(registry, row)
+  await rejectCrowdOf(registry, row)
   await commit(context, [insertBudget(orm, row)], [{ kind: 'budget', id: row.id }])
   return showChanged(context, row)
 }
@@ -90,6 +91,7 @@ async function changeBudget(context: Changing, { applies_to, ...input }: typeof 
     applies_to === undefined ? {} : { appliesTo: await resolveScope(context, before.organizationId, applies_to) }
   const row: Budget = { ...before, ...columnsOf<Budget>(budgetFields, input), ...scope, updatedAt: now() }
   checkBudget(registry, row)
+  await rejectCrowdOf(registry, row)
   await commit(context, [updateBudget(orm, row.id, row)], [{ kind: 'budget', id: row.id }])
   return showChanged(context, row)
 }

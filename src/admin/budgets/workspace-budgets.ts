@@ -11,7 +11,7 @@ import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation/operation.ts'
 import { checkNameIsFree, findOrganization, notFound, organizationInput, timeOf } from '../operation/references.ts'
-import { checkBudget } from './budget-rules.ts'
+import { checkBudget, rejectCrowdOf } from './budget-rules.ts'
 import { draftBudget } from './budgets.ts'
 
 /** From the narrowest. */
@@ -113,6 +113,7 @@ async function set(context: ChangeContext, { limit_usd: usd, interval, ...named 
       ? draftBudget({ name, windows }, workspace.organizationId, scope, now())
       : { ...before, windows, updatedAt: now() }
   checkBudget(registry, row)
+  await rejectCrowdOf(registry, row)
   const statement = before === undefined ? insertBudget(orm, row) : updateBudget(orm, row.id, row)
   await commit(context, [statement], [{ kind: 'budget', id: row.id }])
   return show({ row, workspaceId: workspace.id, interval, usd })

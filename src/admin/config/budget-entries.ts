@@ -4,7 +4,7 @@ import type { Budget } from '../../../db/schema/budget-schema.ts'
 import { insertBudget, updateBudget } from '../../../db/tables/budgets.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
 import { isSame } from '../../values/same-json.ts'
-import { checkBudget } from '../budgets/budget-rules.ts'
+import { checkBudget, findContradictions } from '../budgets/budget-rules.ts'
 import { draftBudget } from '../budgets/budgets.ts'
 import { mapScope, type ScopeNames } from '../budgets/scope.ts'
 import { budgetFields } from '../kinds/budget.ts'
@@ -64,8 +64,16 @@ export function draftBudgetEntry(
     policies: nameIn(policyIds),
   }
   const entry = budgetEntry(row, same)
-  if (!isSame(entry, saved?.entry)) checkBudget(registry, row)
-  return { entry, id: row.id, save: () => [before ? updateBudget(orm, row.id, row) : insertBudget(orm, row)] }
+  if (!isSame(entry, saved?.entry)) {
+    checkBudget(registry, row)
+    for (const text of findContradictions(row)) context.warn?.(`budgets ${JSON.stringify(row.name)}: ${text}`)
+  }
+  return {
+    entry,
+    id: row.id,
+    budget: row,
+    save: () => [before ? updateBudget(orm, row.id, row) : insertBudget(orm, row)],
+  }
 }
 
 function idIn(ids: ReadonlyMap<string, string>, kind: string): (name: string) => string {

@@ -13,16 +13,9 @@ import type { Entry, Kind } from '../kinds/kinds.ts'
 import type { Needs } from '../operation/context.ts'
 import { draftBudgetEntry, readBudgets } from './budget-entries.ts'
 import type { EntryOf } from './document.ts'
-import {
-  type Draft,
-  type DraftState,
-  draftIssuerEntry,
-  draftKeyEntry,
-  draftPolicyEntry,
-  draftPriceEntry,
-} from './drafts.ts'
+import { type Draft, type DraftState, draftIssuerEntry, draftKeyEntry, draftPolicyEntry } from './drafts.ts'
 import { readIssuers, readKeys, readPolicies, readPresets, readPrices, readUpstreams } from './entries.ts'
-import { draftPresetEntry, draftUpstreamEntry } from './inference-drafts.ts'
+import { draftPresetEntry, draftPriceEntry, draftUpstreamEntry } from './inference-drafts.ts'
 import type { SavedEntry } from './plan.ts'
 import { draftWebhookEntry, readWebhooks } from './webhook-entries.ts'
 

@@ -31,6 +31,7 @@ const planFields = {
   differences: type({ policy: 'string', 'gains?': 'object', 'loses?': 'object' }).array(),
   failed_tests: type({ policy: 'string', failures: 'string[]' }).array(),
   blocked: 'string[]',
+  'warnings?': 'string[]',
 } as const
 export const planResponse = type(planFields).configure({ title: 'ConfigPlan' })
 /** The texts of new keys are in no other response. */
@@ -40,6 +41,5 @@ export const appliedResponse = type({
   pending: change.array(),
   /** Of the records of this change; null if nothing had changed. */
   group_id: 'string | null',
-  'warnings?': 'string[]',
   secrets: type({ name: 'string', key: 'string' }).array(),
 }).configure({ title: 'AppliedConfig' })

@@ -1,11 +1,11 @@
 // The rows that the entries of a document would save, checked as the operations on each kind check them. Nothing is written here.
 
+import type { Budget } from '../../../db/schema/budget-schema.ts'
 import type { ApiKey, Issuer, Policy } from '../../../db/schema/schema.ts'
 import { insertApiKey, updateApiKey } from '../../../db/tables/api-keys.ts'
 import { insertIssuer, updateIssuer } from '../../../db/tables/issuers.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
-import { putPrices } from '../../../db/tables/upstreams.ts'
 import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
 import { labelPinned } from '../../keys/api-key.ts'
@@ -24,9 +24,8 @@ import { checkNameIsFree, notFound } from '../operation/references.ts'
 import { draftPolicy } from '../policies/policies.ts'
 import { checkPolicyFields } from '../policies/policy-edit.ts'
 import { checkSignInPolicy } from '../policies/sign-in-policy.ts'
-import { draftPrice } from '../upstreams/prices.ts'
 import type { EntryOf } from './document.ts'
-import { issuerEntry, keyEntry, oursIn, policyEntry, priceEntry } from './entries.ts'
+import { issuerEntry, keyEntry, oursIn, policyEntry } from './entries.ts'
 import { pageSecretOf } from './other-secret.ts'
 import type { SavedEntry } from './plan.ts'
 
@@ -38,11 +37,13 @@ export type Draft = {
   id: string
   save: () => (Statement | Bulk)[]
   policy?: Policy
+  key?: ApiKey
+  budget?: Budget
   secret?: string
 }
 
 /** What drafting an entry of any kind needs. */
-export type DraftContext = Needs<'config' | 'orm' | 'registry' | 'presets' | 'now'>
+export type DraftContext = Needs<'config' | 'orm' | 'registry' | 'presets' | 'now' | 'warn'>
 
 /** What drafting needs to know: the organization, the owner of the document, and what was drafted before, also of other documents. */
 export type DraftState = {
@@ -159,7 +160,7 @@ export async function draftKeyEntry(
       rejectHeaderOfTarget(registry, row)
     }
     noteFrontEnd(drafting, row)
-    return { entry, id: row.id, save: () => [updateApiKey(orm, row.id, { ...fields, updatedAt: now })] }
+    return { entry, id: row.id, key: row, save: () => [updateApiKey(orm, row.id, { ...fields, updatedAt: now })] }
   }
   checkNameIsFree('key', registry.keys, wanted.name, organizationId)
   const workspaceId = workspaceIdOf(drafting, names.workspace)
@@ -172,7 +173,7 @@ export async function draftKeyEntry(
   noteFrontEnd(drafting, row)
   const entry = { ...keyEntry(row, names), ...(pinned === undefined ? {} : { hash: pinned.hash }) }
   const save = () => [insertApiKey(orm, row)]
-  return { entry, id: row.id, save, ...(pinned === undefined ? { secret: text } : {}) }
+  return { entry, id: row.id, key: row, save, ...(pinned === undefined ? { secret: text } : {}) }
 }
 
 function noteFrontEnd({ frontEnds }: DraftState, row: ApiKey): void {
@@ -242,9 +243,4 @@ function namesakesOf({ entry }: SavedEntry, before: Policy, wanted: EntryOf<'pol
     ...(isIssuer ? { issuer: `${wanted.issuer} (deleted)` } : {}),
     ...(isKey ? { key: `${wanted.key} (deleted)` } : {}),
   }
-}
-
-export function draftPriceEntry(drafting: DraftState, wanted: EntryOf<'prices'>, saved?: SavedEntry): Draft {
-  const row = { ...draftPrice(wanted, drafting.now), managedBy: ownerOf(drafting, saved) }
-  return { entry: priceEntry(row), id: row.model, save: () => putPrices([row]) }
 }

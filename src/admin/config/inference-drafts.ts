@@ -1,5 +1,5 @@
-// The presets and upstreams that the entries of a document would save. The credential of an upstream is compared, but never shown.
-import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
+// The presets, upstreams and prices that the entries of a document would save. The credential of an upstream is compared, but never shown.
+import { insertUpstream, putPrices, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
 import { configuredUpstreamName } from '../../inference/upstream/targets.ts'
 import { checkPresetCount } from '../../presets/drafts.ts'
@@ -7,11 +7,12 @@ import { readPresetContent } from '../../presets/preset.ts'
 import { checkPresetSlug } from '../../presets/reference.ts'
 import { checkCertificates } from '../issuers/issuer-input.ts'
 import { planPreset, savePlan } from '../presets/plan-preset.ts'
+import { draftPrice } from '../upstreams/prices.ts'
 import { exchangeColumn } from '../upstreams/upstream-input.ts'
 import { credentialColumn, draftUpstream } from '../upstreams/upstreams.ts'
 import type { EntryOf } from './document.ts'
 import { type Draft, type DraftState, ownerOf, userIdOf, workspaceIdOf } from './drafts.ts'
-import { presetEntry, upstreamEntry } from './entries.ts'
+import { presetEntry, priceEntry, upstreamEntry } from './entries.ts'
 import { isOtherSecret } from './other-secret.ts'
 import type { SavedEntry } from './plan.ts'
 
@@ -67,4 +68,9 @@ export async function draftUpstreamEntry(
   const entry = { ...upstreamEntry(row), ...(isChanged ? { credential: 'changed' } : {}) }
   const { orm } = context
   return { entry, id, save: () => [before ? updateUpstream(orm, id, row) : insertUpstream(orm, row)] }
+}
+
+export function draftPriceEntry(drafting: DraftState, wanted: EntryOf<'prices'>, saved?: SavedEntry): Draft {
+  const row = { ...draftPrice(wanted, drafting.now), managedBy: ownerOf(drafting, saved) }
+  return { entry: priceEntry(row), id: row.model, save: () => putPrices([row]) }
 }

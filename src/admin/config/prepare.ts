@@ -4,6 +4,7 @@ import type { ConfigDocument as AppliedDocument } from '../../../db/schema/schem
 import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
 import { type Entry, type Kind, kindRecords, kinds, recordOf } from '../kinds/kinds.ts'
+import { rejectCrowd } from '../operation/budget-count.ts'
 import type { Needs } from '../operation/context.ts'
 import { findOrganization } from '../operation/references.ts'
 import { collections } from './collections.ts'
@@ -61,6 +62,7 @@ export async function prepare(
     if (kind === 'issuers') checkUrls(drafting, changes, isPruned)
   }
   checkReferences(drafts.values(), changes)
+  await checkBudgetCounts(context, drafts, changes, isPruned)
   const draftOf = ({ kind, name }: Change) => drafts.get(keyOf(kind, name))
   await rejectHarmfulIssuers(drafting, changes, isPruned)
   const review = await reviewPolicies(drafting, changes, draftOf)
@@ -208,4 +210,31 @@ function checkReferences(drafts: Iterable<Draft>, changes: readonly Change[]): v
         `policies ${JSON.stringify(policy.name)}: the document no longer has ${named.kind} ${JSON.stringify(named.name)}`,
       )
   }
+}
+
+/** No key has too many budgets, after the change. */
+async function checkBudgetCounts(
+  { registry }: DraftContext,
+  drafts: ReadonlyMap<string, Draft>,
+  changes: readonly Change[],
+  isPruned: boolean,
+): Promise<void> {
+  const changed = changes.filter(({ kind }) => kind === 'keys' || kind === 'budgets')
+  if (changed.length === 0) return
+  const drafted = changed.flatMap((change) => drafts.get(keyOf(change.kind, change.name)) ?? [])
+  const replaced = new Set(changed.flatMap(({ action, id }) => (action !== 'delete' || isPruned ? (id ?? []) : [])))
+  const kept = ({ id }: { id: string }) => !replaced.has(id)
+  await rejectCrowd(
+    [...[...registry.budgets.values()].filter(kept), ...drafted.flatMap(({ budget }) => budget ?? [])],
+    keysOf(registry, kept, drafted),
+  )
+}
+
+function* keysOf(
+  { keys }: DraftContext['registry'],
+  kept: (row: { id: string }) => boolean,
+  drafted: readonly Draft[],
+) {
+  for (const { key } of drafted) if (key !== undefined) yield key
+  for (const key of keys.values()) if (kept(key)) yield key
 }

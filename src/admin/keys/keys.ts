@@ -15,6 +15,7 @@ import { headOfKey } from '../../registry/row-heads.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
 import { rejectHeaderOfTarget } from '../operation/attribution-header.ts'
+import { rejectCrowd } from '../operation/budget-count.ts'
 import { type ChangeContext, commit } from '../operation/commit.ts'
 import type { Needs } from '../operation/context.ts'
 import { withLastUse } from '../operation/last-use-response.ts'
@@ -134,6 +135,7 @@ async function createKey(context: KeyContext, input: typeof createInput.infer) {
   const { row, text } = draftApiKey(ids, input, now())
   rejectAbove(context.role, row)
   checkBounds(row, input)
+  await rejectCrowd(registry.budgets.values(), [row])
   await commit(
     context,
     [...drafted.statements, insertApiKey(orm, row)],
@@ -153,6 +155,7 @@ async function updateKey(context: KeyContext, input: typeof updateInput.infer) {
   const fields = columnsOf<ApiKey>(keyFields, input)
   checkBounds({ ...key, ...fields }, input)
   rejectHeaderOfTarget(registry, { ...key, ...fields })
+  if (input.labels !== undefined) await rejectCrowd(registry.budgets.values(), [{ ...key, ...fields }])
   return change(context, input, fields)
 }
 
