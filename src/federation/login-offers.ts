@@ -16,7 +16,7 @@ export const loginOfferShape = type({
 
 type LoginOffer = typeof loginOfferShape.infer
 type LoginRegistry = Pick<TrustRegistry, 'organizations' | 'issuers' | 'keys'> & {
-  policies: { valuesWith: (mayFit: (text: string) => boolean) => Iterable<Policy> }
+  policies: { valuesContaining: (text: string) => Iterable<Policy> }
   onPolicyLoaded: ((policy: Policy) => void)[]
   onDeleted: ((id: string) => void)[]
 }
@@ -47,14 +47,13 @@ export function createLoginOffers(registry: LoginRegistry): () => LoginOffer[] {
 
 /** In the order of their names. */
 function findPolicies({ policies }: LoginRegistry, issuers: readonly Issuer[]): Policy[] {
-  if (issuers.length === 0) return []
-  const clients = new Map(issuers.map(({ id, loginClientId }) => [id, loginClientId]))
   const found: Policy[] = []
-  for (const policy of policies.valuesWith((text) => issuers.some(({ id }) => text.includes(id)))) {
-    if (policy.deletedAt !== null || !policy.enabled || clients.get(policy.issuerId) !== policy.audience) continue
-    found.push(policy)
-    if (found.length === offersMax) break
-  }
+  for (const { id, loginClientId } of issuers)
+    for (const policy of policies.valuesContaining(id)) {
+      if (found.length === offersMax) break
+      const isOffered = policy.issuerId === id && policy.audience === loginClientId
+      if (isOffered && policy.deletedAt === null && policy.enabled) found.push(policy)
+    }
   return found.toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 

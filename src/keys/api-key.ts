@@ -49,7 +49,10 @@ export function isPinned({ label }: Pick<ApiKey, 'label'>): boolean {
 export const keyStates = ['enabled', 'disabled', 'expired'] as const
 
 /** The state of a key that is not deleted. */
-export function keyStateOf({ disabled, expiresAt }: Readonly<ApiKey>, now: number): (typeof keyStates)[number] {
+export function keyStateOf(
+  { disabled, expiresAt }: Pick<ApiKey, 'disabled' | 'expiresAt'>,
+  now: number,
+): (typeof keyStates)[number] {
   if (disabled) return 'disabled'
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'enabled'
 }

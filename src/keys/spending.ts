@@ -1,6 +1,5 @@
 // What each key has spent, in memory: in total, and per day, week and month (UTC, weeks start on Monday). Money is in
 // nanodollars.
-import { packedRows } from '../../db/read/packed-rows.ts'
 import type { ApiKey } from '../../db/schema/schema.ts'
 import type { UnpackedDays } from '../../db/tables/usage.ts'
 import { spentPeriodsMax } from '../limits.ts'
@@ -31,13 +30,15 @@ const monthOf = (day: number) => {
   return date.getUTCFullYear() * 12 + date.getUTCMonth()
 }
 
+const nothingInCommon = { text: '' }
+
 /**
  * `rows` are the totals of each key from the database, which are added up when the key is first used. Each period has a
  * separate sum, so that spending under a wrong clock counts only for the wrong time.
  */
 export function createSpending(rows: readonly string[], now: number): Spending {
-  const known = createPackedMap((packed) => addUp(packed, dayOf(now)))
-  for (const some of rows) for (const [keyId, packed] of packedRows(some)) known.addPacked(keyId, packed)
+  const known = createPackedMap(({ text }) => addUp(text, dayOf(now)))
+  for (const text of rows) known.addPacked({ text, common: nothingInCommon })
   return {
     add: (keyId, at, nanodollars) => {
       const spent = known.get(keyId) ?? nothing()

@@ -4,23 +4,24 @@ import { and, eq, inArray, isNotNull, isNull, or, type SQL, sql } from 'drizzle-
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/file/open.ts'
 import { readByIds } from '../../db/read/fitting.ts'
-import { packedRows, packedValue, packing } from '../../db/read/packed-rows.ts'
+import { type CommonValues, type PackedRow, packing } from '../../db/read/packed-rows.ts'
 import { type ApiKey, apiKeys, issuers, policies } from '../../db/schema/schema.ts'
 import { listIssuers } from '../../db/tables/issuers.ts'
 import type { Issuer } from '../federation/issuer/issuer.ts'
 import type { Policy } from '../federation/policy.ts'
 import { compileKey, type Key } from '../keys/api-key.ts'
 import { createPackedMap, type PackedMap } from '../values/packed-map.ts'
-import { keyHeadFields, policyHeadFields } from './row-heads.ts'
+import { isPacked } from '../values/text-rows.ts'
 
 /** A key or policy stays packed as text until it is first used. */
 export type TrustRows = {
-  keys: PackedMap<Key>
+  keys: PackedMap<Key, CommonValues<ApiKey>>
   /** Finds a key by the hash of its text. */
   keysByHash: { get: (hash: string) => Key | undefined }
+  /** Of the keys that were loaded one by one, since they were created or changed. */
   keyIdsByHash: Map<string, string>
   issuers: Map<string, Issuer>
-  policies: PackedMap<Policy>
+  policies: PackedMap<Policy, CommonValues<Policy>>
   deleted: DeletedRows
   /** Called with the id of each key, issuer and policy that is deleted. */
   onDeleted: ((id: string) => void)[]
@@ -36,30 +37,50 @@ export type DeletedRows = {
   keyWithHash: (hash: string) => Promise<Key | undefined>
 }
 
-const packedKeys = packing(apiKeys, { first: keyHeadFields, shortened: ['label'], often: ['managedBy'] })
-const packedPolicies = packing(policies, {
-  first: policyHeadFields,
-  often: ['managedBy', 'subject', 'condition', 'conditionEnvironment'],
+const packedKeys = packing(apiKeys, {
+  first: ['id', 'hash', 'previousHash'],
+  own: ['name', 'label', 'createdAt', 'updatedAt'],
+  shortened: ['label'],
 })
-const hashPlaces = [keyHeadFields.indexOf('hash'), keyHeadFields.indexOf('previousHash')]
-/** Where a packed policy has what it names. */
-const places = { keyId: 1, issuerId: 2 } as const
-export type ReferenceColumn = keyof typeof places
+const hashPlaces = [1, 2]
+const packedPolicies = packing(policies, {
+  first: ['id', 'keyId'],
+  own: ['name', 'subject', 'condition', 'conditionEnvironment', 'createdAt', 'updatedAt'],
+})
+export type ReferenceColumn = 'keyId' | 'issuerId'
 
 export function createTrustRows(orm: Orm): TrustRows {
-  const keys = createPackedMap((text) => compileKey(packedKeys.unpack(text)))
+  const keys = createPackedMap((row: PackedRow<ApiKey>) => compileKey(packedKeys.unpack(row)), hashPlaces)
   const keyIdsByHash = new Map<string, string>()
   return {
     keys,
     keyIdsByHash,
-    keysByHash: { get: (hash) => keys.get(keyIdsByHash.get(hash) ?? '') },
+    keysByHash: {
+      get: (hash) => {
+        const key = keys.get(keyIdsByHash.get(hash) ?? keys.packedKeyWith(hash) ?? '')
+        // A packed row is found by the hashes that it was loaded with, which a rotation replaces.
+        return key !== undefined && hashesOf(key).includes(hash) ? key : undefined
+      },
+    },
     issuers: new Map(),
-    policies: createPackedMap((text) => Object.freeze(packedPolicies.unpack(text))),
+    policies: createPackedMap<Policy, CommonValues<Policy>>(toPolicy),
     deleted: readDeletedFrom(orm),
     onDeleted: [],
     onPolicyLoaded: [],
   }
 }
+
+/** A value of a key, which stays packed if it is. */
+export const valueOfKey = <Field extends keyof ApiKey>(held: Key | PackedRow<ApiKey>, field: Field): ApiKey[Field] =>
+  isPacked(held) ? packedKeys.valueOf(held, field) : held[field]
+
+/** A policy that may be packed, which it stays. */
+export const toPolicy = (held: Policy | PackedRow<Policy>): Policy =>
+  isPacked(held) ? Object.freeze(packedPolicies.unpack(held)) : held
+
+/** A value of a policy, which stays packed if it is. */
+export const valueOfPolicy = <Field extends keyof Policy>(held: Policy | PackedRow<Policy>, field: Field) =>
+  isPacked(held) ? packedPolicies.valueOf(held, field) : held[field]
 
 /** Reloads the keys with these ids, or all. */
 export async function loadKeys(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
@@ -118,7 +139,7 @@ function putKey(trust: TrustRows, row: ApiKey): void {
 /** A key that was rotated is found by the text before, too. */
 const hashesOf = ({ hash, previousHash }: ApiKey) => (previousHash === '' ? [hash] : [hash, previousHash])
 
-async function loadAllKeys({ keys, keyIdsByHash }: TrustRows, orm: Orm): Promise<void> {
+async function loadAllKeys({ keys }: TrustRows, orm: Orm): Promise<void> {
   const { id, deletedAt } = apiKeys
   // Looks through all policies, which is too much for each of the statements that read keys.
   const isDeletedAndNamed = and(isNotNull(deletedAt), isNamed(id, policies.keyId))
@@ -127,19 +148,11 @@ async function loadAllKeys({ keys, keyIdsByHash }: TrustRows, orm: Orm): Promise
     .from(apiKeys)
     .where(isDeletedAndNamed)
   const isInUse = or(isNull(deletedAt), sql`${id} in (select value from json_each(${named?.ids ?? '[]'}))`)
-  for await (const rows of packedKeys.read(orm, isInUse))
-    for (const [id, row] of packedRows(rows)) {
-      keys.addPacked(id, row)
-      for (const place of hashPlaces) {
-        const hash = packedValue(row, place)
-        if (hash !== '') keyIdsByHash.set(hash, id)
-      }
-    }
+  for await (const rows of packedKeys.read(orm, isInUse)) keys.addPacked(rows)
 }
 
 async function loadAllPolicies(trust: TrustRows, orm: Orm): Promise<void> {
-  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt)))
-    for (const [id, row] of packedRows(rows)) trust.policies.addPacked(id, row)
+  for await (const rows of packedPolicies.read(orm, isNull(policies.deletedAt))) trust.policies.addPacked(rows)
 }
 
 /** Matches rows that a policy names. The plus keeps SQLite from beginning with the policies where few rows are looked at. */
@@ -149,12 +162,19 @@ function isNamed(id: SQLiteColumn, naming: SQLiteColumn): SQL {
 
 /** The policies that name one of these keys or issuers. */
 export function* policiesNaming(
-  { policies: all }: Pick<TrustRows, 'policies'>,
+  { policies }: Pick<TrustRows, 'policies'>,
   field: ReferenceColumn,
   ids: ReadonlySet<string>,
 ): Generator<Policy> {
-  for (const policy of all.valuesWith((text) => ids.has(packedValue(text, places[field]))))
-    if (ids.has(policy[field])) yield policy
+  const [only = ''] = ids
+  if (ids.size === 1) {
+    for (const policy of policies.valuesContaining(only)) if (policy[field] === only) yield policy
+    return
+  }
+  for (const id of policies.keys()) {
+    const held = policies.held(id)
+    if (held !== undefined && ids.has(valueOfPolicy(held, field))) yield toPolicy(held)
+  }
 }
 
 type DeletedRow = { id: string; hash?: string; previousHash?: string; deletedAt: number | null }

@@ -1,7 +1,6 @@
 // Admin operations on API keys. The text of a key is returned once, when the key is created.
 
 import { createPace, filterInSlices } from '../../../db/read/pace.ts'
-import { mayHave } from '../../../db/read/packed-rows.ts'
 import type { ApiKey } from '../../../db/schema/schema.ts'
 import type { Role } from '../../../db/schema/value-names.ts'
 import { insertApiKey, listApiKeys, readApiKey, updateApiKey } from '../../../db/tables/api-keys.ts'
@@ -11,7 +10,7 @@ import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
 import { rejectAbove, roleOfNew } from '../../keys/roles.ts'
 import { findOrDraftUser } from '../../keys/users.ts'
-import { headOfKey } from '../../registry/row-heads.ts'
+import { valueOfKey } from '../../registry/trust-rows.ts'
 import { columnsOf, newColumnsOf } from '../kinds/fields.ts'
 import { keyFields } from '../kinds/key.ts'
 import { rejectHeaderOfTarget } from '../operation/attribution-header.ts'
@@ -63,21 +62,22 @@ async function listKeys(
     throw new Fault('not_found', `There is no user ${JSON.stringify(owner)}`, { hint: '; see: latchkey keys list' })
   const workspaceId = await workspaceIdOf(context, organizationId, input.workspace)
   const { keys } = context.registry
-  const isWanted = (key: Readonly<ApiKey>) =>
-    (user === undefined || key.userId === user.id) &&
-    (workspaceId ?? key.workspaceId) === key.workspaceId &&
-    (kind ?? key.kind) === key.kind &&
-    (includesDisabled || !key.disabled) &&
-    (state === undefined || keyStateOf(key, context.now()) === state)
-  const isPlain = [owner, workspaceId, kind, state].every((each) => each === undefined) && includesDisabled
-  const [mayBeTheirs, fits] = [mayHave(user?.id ?? organizationId), containsText(contains)]
+  const fits = containsText(contains)
   const isListed = (id: string) => {
     const held = keys.held(id)
-    if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
-    const head = headOfKey(held)
-    if (head.organizationId !== organizationId || head.isDeleted || !fits(head.name)) return false
-    const key = isPlain ? undefined : keys.peek(id)
-    return key === undefined || isWanted(key)
+    if (held === undefined) return false
+    const read = <Field extends keyof ApiKey>(field: Field) => valueOfKey(held, field)
+    const stateNow = () => keyStateOf({ disabled: read('disabled'), expiresAt: read('expiresAt') }, context.now())
+    return (
+      read('organizationId') === organizationId &&
+      read('deletedAt') === null &&
+      (user === undefined || read('userId') === user.id) &&
+      (workspaceId === undefined || read('workspaceId') === workspaceId) &&
+      (kind === undefined || read('kind') === kind) &&
+      (includesDisabled || !read('disabled')) &&
+      (state === undefined || stateNow() === state) &&
+      (contains === undefined || fits(read('name')))
+    )
   }
   const order = keys.keysNow()
   const showThem = (some: readonly string[]) => showSome(context, some)

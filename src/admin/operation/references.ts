@@ -1,6 +1,5 @@
 // Finds what an admin names, by id or name, in one organization. Deleted rows are not found.
 
-import { mayHave } from '../../../db/read/packed-rows.ts'
 import type { ApiKey, Organization } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
@@ -84,7 +83,7 @@ type Rows<Row extends NamedRow> = ReadonlyMap<string, Row> | PackedMap<Row>
 
 /** All rows with the name, and others. */
 function possiblyNamed<Row extends NamedRow>(rows: Rows<Row>, name: string): Iterable<Row> {
-  return 'valuesWith' in rows ? rows.valuesWith(mayHave(name)) : rows.values()
+  return 'valuesContaining' in rows ? rows.valuesContaining(JSON.stringify(name)) : rows.values()
 }
 
 /** Finds a row of a kind in an organization, by id or name. */

@@ -1,10 +1,9 @@
 // Lists policies: filters, a page of them, and how many exchanges each had in the last day.
 
 import { filterInSlices, mapInSlices } from '../../../db/read/pace.ts'
-import { mayHave } from '../../../db/read/packed-rows.ts'
 import { hourMilliseconds } from '../../../db/tables/exchange-counts.ts'
 import type { Policy } from '../../federation/policy.ts'
-import { headOfPolicy } from '../../registry/row-heads.ts'
+import { toPolicy, valueOfPolicy } from '../../registry/trust-rows.ts'
 import { type } from '../../values/shape.ts'
 import { policyStates } from '../kinds/policy.ts'
 import type { Needs } from '../operation/context.ts'
@@ -39,19 +38,18 @@ export async function listPolicies(
   const keyId = key === undefined ? undefined : await findKeyIdEver(registry, key, organization)
   const issuerId = issuer === undefined ? undefined : await findIssuerIdEver(registry, issuer, organization)
   const { policies } = registry
-  const isWanted = (row: Policy) =>
-    (keyId ?? row.keyId) === row.keyId &&
-    (issuerId ?? row.issuerId) === row.issuerId &&
-    (state === undefined || stateOf(context, row).state === state)
-  const isPlain = [keyId, issuerId, state].every((each) => each === undefined)
-  const [mayBeTheirs, fits] = [mayHave(keyId ?? issuerId ?? id), containsText(contains)]
+  const fits = containsText(contains)
   const isListed = (policyId: string) => {
     const held = policies.held(policyId)
-    if (held === undefined || (typeof held === 'string' && !mayBeTheirs(held))) return false
-    const head = headOfPolicy(held)
-    if (head.organizationId !== id || !fits(head.name)) return false
-    const row = isPlain ? undefined : policies.peek(policyId)
-    return row === undefined || isWanted(row)
+    if (held === undefined) return false
+    const read = <Field extends keyof Policy>(field: Field) => valueOfPolicy(held, field)
+    return (
+      read('organizationId') === id &&
+      (keyId === undefined || read('keyId') === keyId) &&
+      (issuerId === undefined || read('issuerId') === issuerId) &&
+      (contains === undefined || fits(read('name'))) &&
+      (state === undefined || stateOf(context, toPolicy(held)).state === state)
+    )
   }
   const order = policies.keysNow()
   const showThem = (some: readonly string[]) => showSome(context, some)

@@ -12,7 +12,7 @@ export type JudgeContext = Omit<Dependencies, 'insecureIssuers' | 'checkReplay'>
   outbound: { insecureIssuers: boolean }
   registry: Pick<TrustRegistry, 'organizations' | 'issuers' | 'keys'> & {
     policies: {
-      valuesWith: (mayFit: (text: string) => boolean) => Iterable<Policy>
+      valuesContaining: (text: string) => Iterable<Policy>
       get: (id: string) => Policy | undefined
     }
   }
@@ -54,7 +54,7 @@ export async function judgePerson(
 
 function bindingsFor(issuer: Issuer, { registry }: JudgeContext, only: Policy | undefined): PolicyBinding[] {
   // Packed rows are read once, and the same value is compared as long as a session lasts.
-  const named = only === undefined ? registry.policies.valuesWith((text) => text.includes(issuer.id)) : [only]
+  const named = only === undefined ? registry.policies.valuesContaining(issuer.id) : [only]
   const bindings: PolicyBinding[] = []
   for (const { id } of named) {
     const policy = registry.policies.get(id)

@@ -1,7 +1,6 @@
 // Records the claims of verified tokens for the audit (reference: Recorded claims): which claims, by the setting of the
 // organization, the policies of the issuer and the linter. The names are found when policies change, not at an exchange.
 import { createPace } from '../../../db/read/pace.ts'
-import type { PackedMap } from '../../values/packed-map.ts'
 import type { ClaimRecorder } from '../audit-record.ts'
 import { activationExcess } from '../condition/activation.ts'
 import { claimsReadBy } from '../condition/claims-read.ts'
@@ -12,7 +11,10 @@ import type { ClaimHash } from './claim-hash.ts'
 import { openClaims, recordClaims } from './recorded-claims.ts'
 
 type Dependencies = {
-  registry: { policies: PackedMap<Policy>; onPolicyLoaded: ((policy: Policy) => void)[] }
+  registry: {
+    policies: { valuesContaining: (text: string) => Iterable<Policy> }
+    onPolicyLoaded: ((policy: Policy) => void)[]
+  }
   hashFor: (organizationId: string) => ClaimHash
 }
 
@@ -101,7 +103,7 @@ function createReadNames({ policies, onPolicyLoaded }: Dependencies['registry'])
     },
     readAll: async () => {
       const pace = createPace()
-      for (const policy of policies.valuesWith((text) => text.includes('claims'))) {
+      for (const policy of policies.valuesContaining('claims')) {
         note(policy)
         await pace()
       }

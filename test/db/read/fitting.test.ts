@@ -67,7 +67,7 @@ test('packed rows are read in the order of their row numbers', async () => {
   const packed = packing(issuerKeySets, { first: ['issuerId'] })
   const read: string[] = []
   for await (const rows of packed.read(database.orm))
-    for (const text of rows.split('\n')) read.push(packed.unpack(text).issuerId)
+    for (const text of rows.text.split('\n')) read.push(packed.unpack({ ...rows, text }).issuerId)
   expect(read).toEqual(ids)
 })
 

@@ -1,11 +1,14 @@
 // Rows that are read packed are the rows that drizzle reads, whatever their texts contain.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mayHave, packedValue, packing } from '../../../db/read/packed-rows.ts'
+import { eq } from 'drizzle-orm'
+import { type PackedRow, packing } from '../../../db/read/packed-rows.ts'
 import { apiKeys, policies } from '../../../db/schema/schema.ts'
 import { startTestServer, type TestServer } from '../../support/latchkey.ts'
 
-const packedKeys = packing(apiKeys, { first: ['id', 'hash'], shortened: ['label'] })
-const packedPolicies = packing(policies, { often: ['subject', 'condition', 'conditionEnvironment'] })
+const packedKeys = packing(apiKeys, { first: ['id', 'hash'], own: ['name', 'label'], shortened: ['label'] })
+const packedPolicies = packing(policies, {
+  own: ['name', 'audience', 'keyId', 'subject', 'condition', 'conditionEnvironment', 'createdAt', 'updatedAt'],
+})
 const oddNames = ['plain', 'quote " and \\ backslash', 'ellipsis … and accent é', '界 and 😀', "it's, [a] {b}"]
 let served: TestServer
 
@@ -23,8 +26,9 @@ beforeAll(async () => {
 })
 afterAll(() => served.stop())
 
-async function readAll(slices: AsyncGenerator<string>): Promise<string[]> {
-  return (await Array.fromAsync(slices)).flatMap((rows) => rows.split('\n'))
+async function readAll<Row>(parts: AsyncGenerator<PackedRow<Row>>): Promise<PackedRow<Row>[]> {
+  const rows = await Array.fromAsync(parts)
+  return rows.flatMap(({ text, common }) => text.split('\n').map((row) => ({ text: row, common })))
 }
 
 test('they are the same rows in the same order', async () => {
@@ -36,31 +40,44 @@ test('they are the same rows in the same order', async () => {
   expect(read).toHaveLength(oddNames.length)
 })
 
-test('the id and the hash of a packed key are found without unpacking it', async () => {
-  const keys = await readAll(packedKeys.read(served.server.context.orm))
-  for (const text of keys) {
-    const { id, hash } = packedKeys.unpack(text)
-    expect([packedValue(text), packedValue(text, 1)]).toEqual([id, hash])
+test('each value of a packed row is that of the row', async () => {
+  for (const row of await readAll(packedKeys.read(served.server.context.orm))) {
+    const unpacked = packedKeys.unpack(row)
+    for (const [field, value] of Object.entries(unpacked))
+      expect(packedKeys.valueOf(row, field as keyof typeof unpacked)).toEqual(value as never)
   }
+})
+
+test('a row that shares its other values has a null in their place, and says them nowhere', async () => {
+  const { orm } = served.server.context
+  const read = await readAll(packedPolicies.read(orm))
+  expect(read.map(({ text }) => text.endsWith(',null]'))).toEqual(oddNames.map((_, index) => index !== 1))
+  const { organizationId, issuerId } = packedPolicies.unpack(read[0] as (typeof read)[number])
+  for (const { text, common } of read) {
+    const isShared = text.endsWith(',null]')
+    for (const value of [organizationId, issuerId])
+      expect([text.includes(value), common.text.includes(value)]).toEqual([!isShared, true])
+  }
+  expect(read[1]?.text).toContain('"[\\"only\\"]"')
 })
 
 test('the label of a packed key makes no text of two bytes for each character', async () => {
   const keys = await readAll(packedKeys.read(served.server.context.orm))
-  const plain = keys.filter((text) => text.includes('"plain"'))
-  expect(plain.map((text) => /[^\0-\u00ff]/.test(text))).toEqual([false])
+  const plain = keys.filter(({ text }) => text.includes('"plain"'))
+  expect(plain.map(({ text }) => /[^\0-\u00ff]/.test(text))).toEqual([false])
 })
 
-test('a packed row contains the text of each of its values', async () => {
-  const read = await readAll(packedPolicies.read(served.server.context.orm))
-  for (const text of read) {
-    const { name, subject, keyId, description } = packedPolicies.unpack(text)
-    for (const value of [name, keyId, subject ?? name, description ?? name])
-      expect([mayHave(value)(text), mayHave(`${value}.`)(text)]).toEqual([true, false])
-  }
-})
-
-test('values that are null in most rows are one null in the text, and lists in them stay texts', async () => {
-  const read = await readAll(packedPolicies.read(served.server.context.orm))
-  expect(read.map((text) => text.endsWith(',null]'))).toEqual(oddNames.map((_, index) => index !== 1))
-  expect(read[1]).toContain('"[\\"only\\"]"')
+test('rows have in common what the first of those that are read has', async () => {
+  const { orm } = served.server.context
+  const only = await readAll(packedPolicies.read(orm, eq(policies.name, oddNames[1] ?? '')))
+  expect(only.map(packedPolicies.unpack)).toEqual(
+    await orm
+      .select()
+      .from(policies)
+      .where(eq(policies.name, oddNames[1] ?? '')),
+  )
+  expect(only.map(({ text, common }) => [text.endsWith(',null]'), common.values.description])).toEqual([
+    [true, 'rare "text"'],
+  ])
+  expect(await readAll(packedPolicies.read(orm, eq(policies.name, 'nobody')))).toEqual([])
 })
