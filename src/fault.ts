@@ -77,6 +77,8 @@ export class Fault extends Error {
   readonly headers: Record<string, string>
   /** What a refused change would have replaced; its caller may read it. */
   readonly current: unknown
+  /** Of what the caller sent: the field whose value was refused. */
+  readonly field: string | undefined
   /** What a caller's program may read of the refusal. Its reason is then the type of the error. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 
@@ -91,6 +93,7 @@ export class Fault extends Error {
       cause?: unknown
       headers?: Record<string, string>
       current?: unknown
+      field?: string | undefined
       metadata?: Readonly<Record<string, unknown>>
     } = {},
   ) {
@@ -103,6 +106,7 @@ export class Fault extends Error {
     this.hint = withoutSecrets(more.hint ?? '')
     this.headers = more.headers ?? {}
     this.current = more.current
+    this.field = more.field
     this.metadata = more.metadata
   }
 }

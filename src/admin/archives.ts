@@ -1,5 +1,5 @@
-// Admin operations on archives: move old rows into files, list the files, and check them. They are for commands only: over HTTP, nobody
-// chooses a folder of the server.
+// Admin operations on archives: move old rows into files, list the files, and check them. Over HTTP they are only
+// listed: nobody there chooses a folder of the server.
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -26,6 +26,27 @@ const listInput = type({
   'before_id?': `1 <= number.integer <= ${offsetMax}`,
 })
 const verifyInput = type({ '+': 'reject', 'from?': folderShape, 'kind?': kindShape })
+
+const time = type('string').configure({ format: 'date-time' })
+export const archiveResponse = type({
+  id: 'number.integer',
+  kind: kindShape,
+  state: "'writing' | 'verified' | 'removing' | 'finished'",
+  folder: 'string',
+  file: 'string',
+  rows: 'number.integer',
+  first_row_id: 'number.integer',
+  last_row_id: 'number.integer',
+  from: time,
+  to: time,
+  before: time,
+  organizations: type('string | null').array(),
+  bytes: 'number.integer | null',
+  sha256: 'string | null',
+  created_at: time,
+  finished_at: time.or('null'),
+  node: 'string | null',
+}).configure({ title: 'Archive' })
 
 export const archiveOperations = {
   // Not `mutates`: changes would wait for as long as the run takes. Runs exclude each other.
@@ -91,7 +112,7 @@ function isElsewhere({ node, folder, file }: Archive): boolean {
   return node !== null && node !== hostname() && !existsSync(join(folder, file))
 }
 
-function showArchive(row: Archive) {
+function showArchive(row: Archive): typeof archiveResponse.infer {
   return {
     id: row.id,
     kind: row.kind,

@@ -1,4 +1,5 @@
-// Admin operations on backups: make one now, and show how the last ones went. They belong to the whole installation, so HTTP does not offer them.
+// Admin operations on backups: make one now, and show how the last ones went. Over HTTP, nobody chooses a path of the server: a backup goes to
+// the folder of the settings.
 import { isAbsolute } from 'node:path'
 import { actorColumns } from '../../db/tables/admin-changes.ts'
 import { logBackup } from '../backup/schedule.ts'
@@ -9,20 +10,32 @@ import type { Needs } from './operation/context.ts'
 import { operation } from './operation/operation.ts'
 import { timeOf } from './operation/references.ts'
 
-const createInput = type({ '+': 'reject', to: 'string > 0' })
+const createInput = type({ '+': 'reject', 'to?': 'string > 0' })
 const showInput = type({ '+': 'reject' })
+
+export const createdBackupResponse = type({
+  file: 'string',
+  bytes: 'number',
+  duration_milliseconds: 'number',
+  manifest: 'object',
+}).configure({ title: 'Backup' })
 
 export const backupOperations = {
   'backup.create': operation(createInput, create),
   'backup.show': operation(showInput, showBackup),
 }
 
-/** @throws Fault `invalid` for a relative path, which this process would resolve elsewhere; otherwise as `Backups.create` */
+/**
+ * Without `to`, in the folder of the settings.
+ * @throws Fault `invalid` without a folder, or for a relative path, which this process would resolve elsewhere; otherwise as `Backups.create`
+ */
 async function create(
-  context: Needs<'backups' | 'signingKeys' | 'log' | 'actor' | 'onProgress'>,
-  { to }: typeof createInput.infer,
+  context: Needs<'backups' | 'config' | 'signingKeys' | 'log' | 'actor' | 'onProgress'>,
+  input: typeof createInput.infer,
 ) {
-  const { actor, backups, onProgress } = context
+  const { actor, backups, config, onProgress } = context
+  const { to = config.backup && `${config.backup.folder}/` } = input
+  if (to === undefined) throw new Fault('invalid', 'There is no folder for backups: set LATCHKEY_BACKUP_DIR')
   if (!isAbsolute(to)) throw new Fault('invalid', `to must be an absolute path (was ${JSON.stringify(to)})`)
   const log: Log = context.signingKeys === undefined ? () => {} : context.log
   try {

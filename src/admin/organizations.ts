@@ -51,8 +51,28 @@ const updateInput = type({
 })
 const planInput = type({ '+': 'reject', organization: referenceShape, plan: planShape })
 const nothingInput = type({ '+': 'reject' })
-const workspaceListInput = type({ '+': 'reject', ...organizationInput })
+const oneInput = type({ '+': 'reject', ...organizationInput })
 const workspaceCreateInput = type({ '+': 'reject', ...organizationInput, name: nameShape })
+
+const time = type('string').configure({ format: 'date-time' })
+export const organizationResponse = type({
+  id: 'string',
+  name: 'string',
+  plan: planShape,
+  workload_identity: 'boolean',
+  record_claims: recordingShape,
+  time_zone: 'string | null',
+  budget_headers: 'boolean',
+  upstream_headers: 'boolean',
+  created_at: time,
+  updated_at: time,
+}).configure({ title: 'Organization' })
+export const workspaceResponse = type({
+  id: 'string',
+  name: 'string',
+  organization_id: 'string',
+  created_at: time,
+}).configure({ title: 'Workspace' })
 
 export const organizationOperations = {
   init: operation(initInput, initialize, { mutates: true }),
@@ -60,10 +80,13 @@ export const organizationOperations = {
   'organizations.list': operation(nothingInput, async ({ orm }: Needs<'orm'>) => ({
     data: (await listOrganizations(orm)).map(showOrganization),
   })),
+  'organizations.show': operation(oneInput, async ({ registry }: Needs<'registry'>, { organization }) =>
+    showOrganization(findOrganization(registry, organization)),
+  ),
   'organizations.plan': operation(planInput, changePlan, { mutates: true }),
   'organizations.update': operation(updateInput, changeSettings, { mutates: true }),
   'workspaces.create': operation(workspaceCreateInput, createWorkspace, { mutates: true }),
-  'workspaces.list': operation(workspaceListInput, listOf),
+  'workspaces.list': operation(oneInput, listOf),
 }
 
 async function createOrganization(
@@ -121,7 +144,7 @@ async function createWorkspace(
   return showWorkspace(workspace)
 }
 
-async function listOf({ orm, registry }: Needs<'orm' | 'registry'>, { organization }: typeof workspaceListInput.infer) {
+async function listOf({ orm, registry }: Needs<'orm' | 'registry'>, { organization }: typeof oneInput.infer) {
   const rows = await listWorkspaces(orm, findOrganization(registry, organization).id)
   return { data: rows.map(showWorkspace) }
 }
@@ -182,7 +205,7 @@ function draftWorkspace(organizationId: string, name: string, now: number): Work
   return { id: crypto.randomUUID(), organizationId, name, createdAt: now }
 }
 
-function showOrganization(row: Readonly<Organization>) {
+function showOrganization(row: Readonly<Organization>): typeof organizationResponse.infer {
   return {
     id: row.id,
     name: row.name,
@@ -197,6 +220,6 @@ function showOrganization(row: Readonly<Organization>) {
   }
 }
 
-function showWorkspace(row: Workspace) {
+function showWorkspace(row: Workspace): typeof workspaceResponse.infer {
   return { id: row.id, name: row.name, organization_id: row.organizationId, created_at: timeOf(row.createdAt) }
 }

@@ -18,6 +18,8 @@ import budgetsJs from './assets/budgets.js' with { type: 'text' }
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
+import codeFieldJs from './assets/code-field.js' with { type: 'text' }
+import comboboxJs from './assets/combobox.js' with { type: 'text' }
 import controlJs from './assets/control.js' with { type: 'text' }
 import csvJs from './assets/csv.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
@@ -30,6 +32,7 @@ import fieldsJs from './assets/fields.js' with { type: 'text' }
 import findingsJs from './assets/findings.js' with { type: 'text' }
 import formJs from './assets/form.js' with { type: 'text' }
 import frameJs from './assets/frame.js' with { type: 'text' }
+import fromTokenJs from './assets/from-token.js' with { type: 'text' }
 import iconSvg from './assets/icon.svg' with { type: 'text' }
 import iconsJs from './assets/icons.js' with { type: 'text' }
 import indexHtml from './assets/index.html' with { type: 'text' }
@@ -63,6 +66,7 @@ import presetsJs from './assets/presets.js' with { type: 'text' }
 import proofJs from './assets/proof.js' with { type: 'text' }
 import queueJs from './assets/queue.js' with { type: 'text' }
 import recipesJs from './assets/recipes.js' with { type: 'text' }
+import remediesJs from './assets/remedies.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
 import signInJs from './assets/sign-in.js' with { type: 'text' }
 import signInChoicesJs from './assets/sign-in-choices.js' with { type: 'text' }
@@ -144,6 +148,10 @@ const ours = {
   'budget-form.js': budgetFormJs,
   'budget-top-up.js': budgetTopUpJs,
   'webhooks.js': webhooksJs,
+  'remedies.js': remediesJs,
+  'from-token.js': fromTokenJs,
+  'code-field.js': codeFieldJs,
+  'combobox.js': comboboxJs,
 }
 
 /** By the name under which the page asks for it. */

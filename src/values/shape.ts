@@ -18,8 +18,14 @@ export function checkShape<Input>(
 ): Input {
   checkContents(value, bounds, 1)
   const input = shape(value)
-  if (input instanceof type.errors) throw new Fault('invalid', hideApiKeys(input.summary))
+  if (input instanceof type.errors) throw new Fault('invalid', hideApiKeys(input.summary), { field: fieldOf(input) })
   return input
+}
+
+/** The field that the first problem is about. */
+function fieldOf([first]: type.errors): string | undefined {
+  const name = first?.path[0]
+  return typeof name === 'string' ? name : undefined
 }
 
 /**

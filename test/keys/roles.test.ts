@@ -111,7 +111,10 @@ describe('every operation with every role', () => {
     expect(auditor).toEqual(['audit.log', 'audit.prove'])
     expect([...new Set(operator.map(groupOf))]).toEqual(['keys', 'budgets', 'presets', 'upstreams'])
     expect([...new Set(admin.map(groupOf))].toSorted()).toEqual(
-      ['bundle_signers', 'config', 'issuers', 'policies', 'sessions', 'signing_keys', 'webhooks'].toSorted(),
+      [
+        ...['backup', 'bundle_signers', 'config', 'issuers', 'organizations', 'policies', 'prices', 'sessions'],
+        ...['signing_keys', 'upstreams', 'webhooks', 'workspaces'],
+      ].toSorted(),
     )
   })
 })

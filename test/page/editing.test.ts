@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
-import { findBarriers, type OpenedPage, openAdminPage } from '../support/opened-page.ts'
+import { findBarriers, type OpenedPage, openAdminPage, pick } from '../support/opened-page.ts'
 
 type Key = Row & { key: string; hash: string; limit: number | null }
 
@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       const [subject, condition] = ['repo:acme/app:ref:refs/heads/main', 'claims.actor == "octocat"']
       await latchkey.admin('issuers.add', { name: 'github', issuer_url: 'https://token.actions.githubusercontent.com' })
       await edit('#/policies/new', 'New policy')
-      await field('Issuer').selectOption({ label: 'github' })
+      await pick(page, 'Issuer', 'github')
       await field('Subject').fill(subject)
       await field('Condition').fill(condition)
       await field('Organization').fill('acme')
@@ -131,55 +131,6 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await button('Undo').click()
       expect([await field('Subject').inputValue(), await field('Condition').inputValue()]).toEqual([subject, condition])
       await discard()
-    })
-
-    test('writes rules that the linter lets pass, for every platform', async () => {
-      // Not a path that TypeScript follows: the page has its own types.
-      const { platforms } = await import(`${import.meta.dirname}/../../src/page/assets/platforms.js`)
-      const urls: Record<string, string> = {
-        github: 'https://token.actions.githubusercontent.com',
-        gitlab: 'https://gitlab.com',
-        kubernetes: 'https://kubernetes.default.svc.cluster.local',
-        keycloak: 'https://sso.example.com/realms/acme',
-      }
-      const names = {
-        owner: 'acme',
-        repository: 'app',
-        project: 'acme/app',
-        namespace: 'batch',
-        account: 'a',
-        value: 'main',
-        client: 'batch',
-        role: 'r',
-      }
-      const ids = {
-        repositoryId: '797215326',
-        projectId: '4711',
-        value: 'main',
-        namespace: 'batch',
-        account: 'a',
-        uid: 'u',
-        client: 'batch',
-      }
-      for (const [platform, issuer_url] of Object.entries(urls)) {
-        if (platform !== 'github')
-          await latchkey.admin('issuers.add', { name: platform, issuer_url, shared: platform === 'gitlab' })
-        for (const answers of [names, ids])
-          for (const kind of ['branch', 'environment', 'tag']) {
-            const rules = platforms[platform].write({ ...answers, kind })
-            const given = Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== ''))
-            const { data } = await latchkey.admin<{ data: { findings: { rule: string; level: string }[] }[] }>(
-              'policies.lint',
-              {
-                drafts: [{ issuer: platform, audience: 'a', ...given }],
-              },
-            )
-            const blocking = data[0]?.findings.filter(
-              ({ level, rule }) => level === 'blocking' || rule === 'github-old-subject',
-            )
-            expect({ platform, kind, rules, blocking }).toEqual({ platform, kind, rules, blocking: [] })
-          }
-      }
     })
   })
 
@@ -237,8 +188,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   test('two presses of "Create policy" send one POST', async () => {
     await edit('#/policies/new', 'New policy')
     await field('Name').fill('once')
-    await field('Issuer').selectOption({ label: 'idp' })
-    await field('Acts as key').selectOption({ label: 'target' })
+    await pick(page, 'Issuer', 'idp')
+    await pick(page, 'Acts as key', 'target')
     await field('Subject').fill('once')
     await page.getByText('The linter found no stranger').waitFor()
     sent.length = 0

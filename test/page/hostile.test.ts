@@ -113,11 +113,14 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       message: 'old',
       names: ['ci'],
       action,
+      operation: 'keys.enable',
     }
     await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings: [finding] } } }))
     await go('#/overview?')
-    const link = page.getByText(`To do: ${action}`).getByRole('link')
-    expect(await link.getAttribute('href')).toContain('#/policies?search=ci')
+    const link = page.getByRole('link', { name: 'Enable its key' })
+    expect(await link.getAttribute('href')).toBe('#/policies/ci')
+    await page.getByText('As a command').click()
+    expect(await page.getByRole('group', { name: 'command' }).textContent()).toContain(action)
     await page.unroute('**/findings?*')
   })
 

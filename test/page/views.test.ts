@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { withTypes } from '../../src/admin/run-operation.ts'
 import type { Backtest, Exchange, Explanation, Finding, Issuer } from '../../src/admin/transport/response-types.ts'
 import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
-import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
-import { type OpenedPage, type Opening, openAdminPage } from '../support/opened-page.ts'
+import { audience, type Federation, type Row, startFederation } from '../support/latchkey.ts'
+import { findBarriers, type OpenedPage, type Opening, openAdminPage, pick } from '../support/opened-page.ts'
 
 closeBrowserAfterAll()
 
@@ -102,18 +102,13 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.keyboard.type('deploy')
     await page.keyboard.press('Tab')
     await page.keyboard.type('github')
-    await page.keyboard.press('Tab')
+    for (let presses = 0; presses < 2; presses++) await page.keyboard.press('Tab')
     await page.keyboard.type('target')
     for (let presses = 0; presses < 3; presses++) await page.keyboard.press('Tab')
     await page.keyboard.type('runs the builds')
     for (let presses = 0; presses < 2; presses++) await page.keyboard.press('Tab')
-    await page.keyboard.type('acme')
-    await page.keyboard.press('Tab')
-    await page.keyboard.type('app')
-    await page.keyboard.press('Tab')
     await page.keyboard.type('797215326')
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Tab')
+    for (let presses = 0; presses < 4; presses++) await page.keyboard.press('Tab')
     await page.keyboard.type('main')
     expect(await page.getByLabel('Condition').inputValue()).toBe(
       'claims.repository_id == "797215326" && claims.ref == "refs/heads/main"',
@@ -131,8 +126,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   test('a finding of the linter blocks with a token that would pass, until somebody says why', async () => {
     await go('#/policies/new')
     await page.getByLabel('Name', { exact: true }).fill('wide')
-    await page.getByLabel('Issuer', { exact: true }).selectOption({ label: 'github' })
-    await page.getByLabel('Acts as key').selectOption({ label: 'target' })
+    await pick(page, 'Issuer', 'github')
+    await pick(page, 'Acts as key', 'target')
     await page.getByLabel('Condition').fill('claims.environment == "production"')
     await page.getByText('github-environment-alone').waitFor()
     await page.getByText('A token that would pass').click()
@@ -153,7 +148,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const { id } = await latchkey.admin('issuers.add', { name: 'sso', issuer_url: 'https://sso.example.com' })
     await go(`#/policies/new?issuer=${id}`)
     await page.getByLabel('Name', { exact: true }).fill('every workload')
-    await page.getByLabel('Acts as key').selectOption({ label: 'target' })
+    await pick(page, 'Acts as key', 'target')
     await page.getByLabel('Condition').fill('"llm" in audience')
     await page.getByLabel('Audience').fill('llm')
     const checks = page.getByRole('complementary', { name: 'Checks' })
@@ -192,6 +187,56 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await row.textContent()).toContain("equals the policy's audience")
   })
 
+  test('a policy is made from a token that was pasted, and the token is kept nowhere', async () => {
+    const token = await latchkey.mint({ sub: 'workload-7', team: 'red' })
+    await page.getByLabel('Token (JWT)').fill(token)
+    await page.getByRole('button', { name: 'Create a policy from this token' }).click()
+    await heading('New policy')
+    await page.getByLabel('Name', { exact: true }).fill('from a token')
+    expect(await page.getByLabel('Issuer', { exact: true }).inputValue()).toBe('idp')
+    expect(await page.getByLabel('Subject').inputValue()).toBe('workload-7')
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain(token.slice(0, 20))
+    await pick(page, 'Acts as key', 'target')
+    await page.getByText('The linter found no stranger').waitFor()
+    await page.getByRole('button', { name: 'Create policy' }).click()
+    await heading('from a token')
+    const made = await latchkey.admin<Row & { tests: object[] }>('policies.show', { policy: 'from a token' })
+    expect(made).toMatchObject({ subject: 'workload-7', audience })
+    expect(made.tests).toEqual([
+      { name: 'the token that it was made from', claims: { sub: 'workload-7' }, expect: 'allow' },
+    ])
+    await latchkey.admin('policies.delete', { policy: 'from a token' })
+  })
+
+  test('an issuer is found by keyboard alone, and a condition is completed with the claims of its tokens', async () => {
+    await go('#/policies/new')
+    const issuer = page.getByRole('combobox', { name: 'Issuer' })
+    await issuer.focus()
+    await page.keyboard.press('ArrowDown')
+    await page.getByRole('option', { name: 'idp' }).waitFor()
+    expect(await issuer.getAttribute('aria-expanded')).toBe('true')
+    await page.keyboard.type('id')
+    await page.getByRole('option', { name: 'second' }).waitFor({ state: 'detached' })
+    expect(await page.getByRole('option', { selected: true }).textContent()).toContain('idp')
+    expect(await findBarriers(page)).toEqual([])
+    await page.keyboard.press('Enter')
+    expect([await issuer.inputValue(), await issuer.getAttribute('aria-expanded')]).toEqual(['idp', 'false'])
+    const condition = page.getByLabel('Condition')
+    await condition.focus()
+    await page.keyboard.type('sub')
+    await page.getByRole('option', { name: /^subject/ }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.type(' == "a"\n&& true')
+    expect(await condition.inputValue()).toBe('subject == "a"\n&& true')
+    expect((await page.locator('.editor pre').textContent())?.trim()).toBe('1\n2')
+    await issuer.fill('nobody')
+    await page.getByText('Nothing has this name').waitFor()
+    await page.keyboard.press('Escape')
+    expect(await issuer.inputValue()).toBe('idp')
+    await go('#/start')
+    await page.getByRole('button', { name: 'Discard it' }).click()
+  })
+
   test('the first exchange is noticed without a reload, and so are those that a pause refuses', async () => {
     await go('#/start')
     await page.getByText('Waiting for the first exchange').waitFor()
@@ -212,6 +257,18 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await refused.waitFor()
     expect(await refused.textContent()).toContain('latchkey policies enable')
     await latchkey.admin('policies.resume', { policy: 'policy' })
+  })
+
+  test('a recorded exchange becomes a test of its policy', async () => {
+    await page.getByRole('cell', { name: 'issued' }).first().click()
+    await heading('Exchange')
+    await page.getByRole('button', { name: 'Make a test of this exchange' }).click()
+    await page.getByRole('button', { name: 'Add the test' }).click()
+    await page.getByText('The test was added to').waitFor()
+    expect(await latchkey.admin('policies.show', { policy: 'policy' })).toMatchObject({
+      tests: [{ claims: { sub: 'workload-1' }, expect: 'allow' }],
+    })
+    await latchkey.admin('policies.update', { policy: 'policy', tests: null })
   })
 
   test('of two editors the second one sees both versions, and decides', async () => {

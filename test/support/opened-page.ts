@@ -37,6 +37,12 @@ function watch(page: OpenedPage, origin: string): void {
   })
 }
 
+/** Chooses in a field that searches by name. */
+export async function pick(page: Page, label: string, name: string): Promise<void> {
+  await page.getByRole('combobox', { name: label, exact: true }).fill(name)
+  await page.getByRole('option', { name }).first().click()
+}
+
 const axe = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 
 type AxeResults = { violations: { id: string; nodes: { target: string[]; failureSummary?: string }[] }[] }

@@ -43,3 +43,12 @@ export const appliedResponse = type({
   group_id: 'string | null',
   secrets: type({ name: 'string', key: 'string' }).array(),
 }).configure({ title: 'AppliedConfig' })
+
+/** A document: entries by kind. */
+export const exportedResponse = type({
+  latchkey: 'number.integer',
+  organization: 'string',
+  'owner?': 'string',
+  'owner_locks?': 'boolean',
+  ...Object.fromEntries(kinds.map((kind) => [`${kind}?`, type('object').array()])),
+}).configure({ title: 'ConfigDocument' })

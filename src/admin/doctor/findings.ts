@@ -1,4 +1,5 @@
 // What a finding is: something that an operator should know or act on, in a sentence, with what to do.
+import type { Act } from '../../keys/roles.ts'
 import { findingLevels } from '../../monitoring/finding-counts.ts'
 import { type } from '../../values/shape.ts'
 
@@ -28,6 +29,8 @@ export type Finding = {
   code: string
   message: string
   action: string
+  /** The operation that mends it, on each of `names`; null where no operation does. */
+  operation: Act | null
   /** What it is about, at most `findingNamesMax` of `count`. */
   names: string[]
   count: number
@@ -43,6 +46,7 @@ export const findingsResponse = type({
     code: 'string',
     message: 'string',
     action: 'string',
+    operation: 'string | null',
     names: 'string[]',
     count: 'number.integer',
   }).array(),
@@ -54,8 +58,37 @@ const sentenceNamesMax = 5
 
 type FindingText = Pick<Finding, 'level' | 'area' | 'code' | 'message' | 'action'>
 
+/** By code. What is missing here is mended outside of this program. */
+const remedies: Partial<Record<string, Act>> = {
+  backup_failed: 'backup.create',
+  backup_missing: 'backup.create',
+  backup_old: 'backup.create',
+  budget_nearly_spent: 'keys.update',
+  budget_spent: 'keys.update',
+  issuer_bundle_missing: 'issuers.import',
+  issuer_bundle_signer_removed: 'issuers.update',
+  issuer_ca_expires: 'issuers.update',
+  issuer_fetch_failed: 'issuers.refresh',
+  issuer_keys_expire: 'issuers.update',
+  issuer_keys_idle: 'issuers.refresh',
+  issuer_keys_missing: 'issuers.refresh',
+  issuer_keys_stale: 'issuers.refresh',
+  issuer_keys_unusable: 'issuers.refresh',
+  organization_not_entitled: 'organizations.plan',
+  policy_issuer_deleted: 'policies.delete',
+  policy_key_deleted: 'policies.update',
+  policy_key_disabled: 'keys.enable',
+  policy_key_expired: 'keys.update',
+  policy_never_issued: 'policies.check',
+  upstream_failing: 'upstreams.check',
+  upstream_probe_failing: 'upstreams.check',
+  upstream_resting: 'upstreams.check',
+  webhook_failing: 'webhooks.test',
+}
+
 export function finding(about: FindingText, names: readonly string[] = []): Finding {
-  return { ...about, names: names.slice(0, findingNamesMax), count: Math.max(names.length, 1) }
+  const operation = remedies[about.code] ?? null
+  return { ...about, operation, names: names.slice(0, findingNamesMax), count: Math.max(names.length, 1) }
 }
 
 /** Names for a sentence: `"a", "b" and 3 more`. */

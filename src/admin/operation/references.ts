@@ -116,6 +116,7 @@ export function checkNameIsFree(
     throw new Fault(
       'conflict',
       `${kind === 'issuer' ? 'An' : 'A'} ${kind} named ${JSON.stringify(name)} already exists; choose another name`,
+      { field: 'name' },
     )
   }
 }

@@ -42,7 +42,7 @@ export function checkPolicyFields(row: PolicyRow): void {
     throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both', {
       hint: ' (--subject, --condition)',
     })
-  checkExpression('The condition', compileCondition, row.condition, row.conditionEnvironment)
+  checkExpression('condition', compileCondition, row.condition, row.conditionEnvironment)
   checkExpression('attribute_to', compileText, row.attributeTo, row.attributeEnvironment)
   const bounds = [...(row.allowedModels ?? []), ...(row.allowedPresets ?? [])]
   // Counted as the token contains them, where a character may take six bytes.
@@ -55,13 +55,14 @@ export function checkPolicyFields(row: PolicyRow): void {
 
 /** One that was saved in an earlier environment stays as it is. */
 function checkExpression(
-  what: string,
+  field: 'condition' | 'attribute_to',
   compile: (source: string) => Condition | ConditionFault,
   source: string | null,
   environment: number | null,
 ): void {
   if (source === null || environment !== conditionEnvironment) return
   const compiled = compile(source)
-  if (isConditionFault(compiled))
-    throw new Fault('invalid', `${what} cannot be saved: ${describeConditionFault(source, compiled)}`)
+  if (!isConditionFault(compiled)) return
+  const what = field === 'condition' ? 'The condition' : field
+  throw new Fault('invalid', `${what} cannot be saved: ${describeConditionFault(source, compiled)}`, { field })
 }

@@ -159,7 +159,9 @@ async function lintDraft(context: Needs<'registry'>, draft: Draft, organizationI
     throw new Fault('invalid', 'A policy must restrict its subjects: set subject, condition or both')
   const compiled = condition === null ? undefined : compileCondition(condition)
   if (condition !== null && compiled !== undefined && isConditionFault(compiled))
-    throw new Fault('invalid', `The condition cannot be linted: ${describeConditionFault(condition, compiled)}`)
+    throw new Fault('invalid', `The condition cannot be linted: ${describeConditionFault(condition, compiled)}`, {
+      field: 'condition',
+    })
   const policy = newPolicyColumns(draft)
   const issuer = issuerOf(context, draft, organizationId)
   const { name = null } = draft

@@ -27,6 +27,7 @@ const segments = {
   policy: segmentShape,
   upstream: segmentShape,
   topic: segmentShape,
+  organization: segmentShape,
   bundle_signer: segmentShape,
   request_id: uuidShape.configure({ says: 'The x-request-id of the response' }),
   session: uuidShape.configure({ says: 'Its id' }),

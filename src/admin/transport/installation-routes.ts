@@ -1,10 +1,13 @@
 // The routes about the whole installation, and the manual. Only keys of the organization that it was set up with may call the former.
 
+import { archiveResponse } from '../archives.ts'
 import { logResponse } from '../audit-log.ts'
+import { createdBackupResponse } from '../backup.ts'
 import { listOf } from '../operation/responses.ts'
+import { organizationResponse } from '../organizations.ts'
 import { signingKeyResponse } from '../signing-keys.ts'
 import { systemResponse } from '../system.ts'
-import { priceListResponse } from '../upstreams/prices.ts'
+import { priceListResponse, removedPriceResponse, savedPricesResponse } from '../upstreams/prices.ts'
 import { queueResponse } from '../upstreams/queue-state.ts'
 import { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
 import type { AdminRoute } from './admin-route.ts'
@@ -38,6 +41,13 @@ const ofInstallation: AdminRoute[] = [
     data: upstreamResponse,
   },
   {
+    method: 'PATCH',
+    path: `${upstreams}/{upstream}`,
+    operation: 'upstreams.tune',
+    summary: 'Change how much an upstream gets; commands alone change its URL, credential, CA and headers',
+    data: upstreamResponse,
+  },
+  {
     method: 'POST',
     path: `${upstreams}/{upstream}/check`,
     operation: 'upstreams.check',
@@ -58,6 +68,50 @@ const ofInstallation: AdminRoute[] = [
     operation: 'prices.list',
     summary: 'List the prices of models',
     answer: priceListResponse,
+  },
+  {
+    method: 'POST',
+    path: `${installation}/prices`,
+    operation: 'prices.set',
+    summary: 'Set the prices of models, now or from a time on; all of them or none',
+    answer: savedPricesResponse,
+  },
+  {
+    method: 'POST',
+    path: `${installation}/prices/remove`,
+    operation: 'prices.remove',
+    summary: 'Remove the price of a model',
+    data: removedPriceResponse,
+  },
+  {
+    method: 'POST',
+    path: `${installation}/backups`,
+    operation: 'backup.create',
+    summary: 'Make a backup now, in the folder of the settings',
+    data: createdBackupResponse,
+    status: 201,
+    isBare: true,
+  },
+  {
+    method: 'GET',
+    path: `${installation}/archives`,
+    operation: 'archive.list',
+    summary: 'List the archives of old rows, newest first',
+    answer: listOf(archiveResponse),
+  },
+  {
+    method: 'GET',
+    path: `${installation}/organizations`,
+    operation: 'organizations.list',
+    summary: 'List the organizations with their plans',
+    answer: listOf(organizationResponse),
+  },
+  {
+    method: 'POST',
+    path: `${installation}/organizations/{organization}/plan`,
+    operation: 'organizations.plan',
+    summary: 'Change the plan of an organization',
+    data: organizationResponse,
   },
   {
     method: 'GET',

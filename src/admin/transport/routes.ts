@@ -1,5 +1,5 @@
 // The routes of administration over HTTP: the operation of each path, its response, and who may call it.
-import { appliedResponse, planResponse } from '../config/config-response.ts'
+import { appliedResponse, exportedResponse, planResponse } from '../config/config-response.ts'
 import { issuerResponse } from '../operation/issuer-response.ts'
 import {
   changedPolicyResponse,
@@ -14,6 +14,7 @@ import {
   testedPolicyResponse,
   verificationResponse,
 } from '../operation/responses.ts'
+import { organizationResponse, workspaceResponse } from '../organizations.ts'
 import { backtestResponse } from '../policies/backtest-response.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { budgetRoutes } from './budget-routes.ts'
@@ -182,6 +183,43 @@ export const routes: AdminRoute[] = [
     summary: 'Judge past exchanges by an edited policy, without saving it',
     rules: 'Without a field, the saved value applies. The edited policy must be one that could be saved.',
     data: backtestResponse,
+  },
+  {
+    method: 'GET',
+    path: '/organization',
+    operation: 'organizations.show',
+    summary: 'Show the organization of the key: its plan, and what it records',
+    data: organizationResponse,
+  },
+  {
+    method: 'PATCH',
+    path: '/organization',
+    operation: 'organizations.update',
+    name: 'organizationsUpdateOwn',
+    summary: 'Change what the organization of the key records, its time zone and its headers',
+    data: organizationResponse,
+  },
+  {
+    method: 'GET',
+    path: '/workspaces',
+    operation: 'workspaces.list',
+    summary: 'List the workspaces',
+    answer: listOf(workspaceResponse),
+  },
+  {
+    method: 'POST',
+    path: '/workspaces',
+    operation: 'workspaces.create',
+    summary: 'Create a workspace',
+    data: workspaceResponse,
+    status: 201,
+  },
+  {
+    method: 'POST',
+    path: '/config/export',
+    operation: 'config.export',
+    summary: 'Write what is saved as a configuration document, without secrets',
+    data: exportedResponse,
   },
   {
     method: 'POST',

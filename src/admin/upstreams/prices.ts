@@ -25,6 +25,8 @@ export const priceListResponse = type({
   data: type(responseOf(priceFields)).array(),
   ...totalCount,
 })
+export const savedPricesResponse = type({ data: type(responseOf(priceFields)).array() })
+export const removedPriceResponse = type({ model: 'string', deleted: 'boolean' })
 const oneInput = type({ '+': 'reject', model: 'string' })
 
 export const priceOperations = {

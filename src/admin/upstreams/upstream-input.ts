@@ -13,6 +13,20 @@ export const addInput = type({ '+': 'reject', ...given(upstreamFields, 'create')
 
 export const updateInput = type({ '+': 'reject', ...given(upstreamFields, 'change'), upstream: referenceShape })
 
+/** Where prompts and credentials go, and what a machine of the server knows. Only commands set it. */
+const {
+  name: _,
+  base_url,
+  credential,
+  credential_exchange,
+  ca_pem,
+  forward_headers,
+  return_headers,
+  ...tuned
+} = upstreamFields
+/** What may be changed over HTTP: how much an upstream gets, and of which models. */
+export const tuneInput = type({ '+': 'reject', ...given(tuned, 'change'), upstream: referenceShape })
+
 export const oneInput = type({ '+': 'reject', upstream: referenceShape })
 
 export const checkInput = type({ '+': 'reject', 'upstream?': referenceShape })

@@ -18,7 +18,7 @@ import { operation } from '../operation/operation.ts'
 import { checkChanges, notFound } from '../operation/references.ts'
 import { queueStateOf, showQueue } from './queue-state.ts'
 import { checkUpstream } from './upstream-check.ts'
-import { addInput, checkInput, exchangeColumn, oneInput, updateInput } from './upstream-input.ts'
+import { addInput, checkInput, exchangeColumn, oneInput, tuneInput, updateInput } from './upstream-input.ts'
 import type { upstreamResponse } from './upstream-response.ts'
 
 export const upstreamOperations = {
@@ -30,12 +30,17 @@ export const upstreamOperations = {
     showUpstream(context, findAny(context, upstream)),
   ),
   'upstreams.update': operation(updateInput, changeUpstream, { mutates: true }),
+  'upstreams.tune': operation(tuneInput, (context: UpdateContext, input) => changeUpstream(context, input), {
+    mutates: true,
+  }),
   'upstreams.remove': operation(oneInput, removeUpstream, { mutates: true }),
   'upstreams.check': operation(checkInput, checkUpstreams),
   'upstreams.top': operation(type({ '+': 'reject' }), showQueue),
 }
 
-async function changeUpstream(context: ChangeContext & ShowContext & Needs<'config'>, input: typeof updateInput.infer) {
+type UpdateContext = ChangeContext & ShowContext & Needs<'config'>
+
+async function changeUpstream(context: UpdateContext, input: typeof updateInput.infer) {
   checkChanges(input, ['upstream'])
   const upstream = find(context, input.upstream)
   if (input.name !== undefined) checkName(context, input.name, upstream.id)

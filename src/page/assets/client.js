@@ -34,11 +34,11 @@ export function whenSignedOut(act) {
 }
 
 /**
- * @param {string} message @param {number} status @param {string | null} [requestId]
+ * @param {string} message @param {number} status @param {string | null} [requestId] @param {string | null} [field]
  * @returns {Problem}
  */
-function createProblem(message, status, requestId = null) {
-  return Object.assign(new Error(message), { status, requestId })
+function createProblem(message, status, requestId = null, field = null) {
+  return Object.assign(new Error(message), { status, requestId, field })
 }
 
 /** @param {unknown} error @returns {Problem} */
@@ -104,6 +104,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
     json?.error?.message ?? `The server responded with status ${response.status}`,
     response.status,
     requestId,
+    json?.error?.metadata?.field,
   )
 }
 

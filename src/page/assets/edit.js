@@ -154,6 +154,7 @@ export async function saveEdit(edit, finish) {
     return focusFirstError()
   }
   Object.assign(edit, { busy: true, failure: undefined })
+  edit.draft.errors = {}
   edit.page.update()
   try {
     const response = await sendOver(edit)
@@ -162,13 +163,22 @@ export async function saveEdit(edit, finish) {
     edit.opened = edit.draft.values
     await finish(response)
   } catch (error) {
-    if (asProblem(error).status === 401) return
-    edit.failure = error
-    showTrouble()
+    if (asProblem(error).status !== 401) refuse(edit, error)
   } finally {
     edit.busy = false
     edit.page.update()
   }
+}
+
+/** A failure stands at the field that it is about, where the form shows that field. @template {Values} V @param {Edit<V>} edit @param {unknown} error */
+function refuse(edit, error) {
+  const { field, message } = asProblem(error)
+  if (field !== null && document.getElementById(`f-${field}`) !== null) {
+    Object.assign(edit.draft.errors, { [field]: message })
+    return focusFirstError()
+  }
+  edit.failure = error
+  showTrouble()
 }
 
 /** Sends it again where the other admin changed nothing that this form has, such as a pause. @template {Values} V @param {Edit<V>} edit @returns {Promise<any>} */

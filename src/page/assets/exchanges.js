@@ -1,13 +1,32 @@
 // Exchanges: the list as it grows, with filters; and one exchange with the reason and what to do about it.
 /** @import { Exchange } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Page, View } from '../types.ts' */
-import { get, segment } from './client.js'
+import { get, segment, send } from './client.js'
+import { confirm } from './dialog.js'
 import { field } from './form.js'
+import { createPolicyFrom } from './from-token.js'
 import { html, nothing } from './lit-html.js'
 import { readHelp, whatToDo } from './manual.js'
-import { ago, at, badge, brief, callout, copyable, empty, facts, loading, mono, stored } from './parts.js'
+import { notify } from './notice.js'
+import {
+  ago,
+  at,
+  badge,
+  brief,
+  button,
+  callout,
+  code,
+  copyable,
+  empty,
+  facts,
+  json,
+  loading,
+  mono,
+  stored,
+} from './parts.js'
 import { planNotice } from './plan.js'
 import { proofButton } from './proof.js'
+import { remedyOfRefusal } from './remedies.js'
 import { go, href } from './router.js'
 import { createListing } from './table.js'
 
@@ -141,8 +160,29 @@ function one(page, id) {
           ],
           ['Client address', mono(found.client_address)],
         ])}
-        ${proofButton(page, { request_id: found.request_id })}
-        ${reason === null ? nothing : html`<a class="button" href=${href(['try'], { policy })}>Try a token</a>`}
+        <div class="actions">${remedyOfRefusal(page, found)}
+          ${reason === null ? nothing : html`<a class="button" href=${href(['try'], { policy })}>Try a token</a>`}
+          ${fromExchange(page, found)}${proofButton(page, { request_id: found.request_id })}</div>
       </section>`
   }
+}
+
+/** A test of its policy, and a new policy, from what was recorded of an exchange. @param {Page} page @param {any} found */
+function fromExchange(page, { request_id: id, policy_id: policy, recorded_claims: recorded, issuer_url, subject }) {
+  if (recorded == null || !page.may('policies.update')) return nothing
+  const claims = { ...recorded.claims, sub: subject }
+  const create = async () => createPolicyFrom({ issuerUrl: issuer_url, claims })
+  return html`${policy === null ? nothing : button(page, 'Make a test of this exchange', () => addTest(id, policy))}
+    ${issuer_url === null || recorded.key !== undefined ? nothing : button(page, 'Create a policy from this exchange', create)}`
+}
+
+/** @param {string} requestId @param {string} policy */
+async function addTest(requestId, policy) {
+  const self = `/workload-identity/policies/${segment(policy)}`
+  const { test } = (await get(`${path}/${segment(requestId)}/test`)).data
+  const body = html`<p>The policy keeps this test, and every later edit must keep its outcome:</p>${code(json(test), 'test')}`
+  if (!(await confirm({ title: 'Make a test of this exchange?', body, action: 'Add the test' }))) return
+  const { data, etag } = await get(self)
+  await send('PATCH', self, { tests: [...(data.tests ?? []), test] }, { etag })
+  notify('ok', html`The test was added to <a href=${href(['policies', policy])}>${stored(data.name, 80)}</a>`)
 }

@@ -26,11 +26,15 @@ import { html, nothing } from './lit-html.js'
 
 /** @param {Field} field */
 export function field(field) {
-  const { name, label, help, error, required } = field
+  return shell(field, control(field, `f-${field.name}`))
+}
+
+/** A control with its label, help and error. @param {Pick<Field, 'name' | 'label' | 'help' | 'error' | 'required'>} field @param {Content} content */
+export function shell({ name, label, help, error, required }, content) {
   const id = `f-${name}`
   return html`<div class="field ${error === undefined ? '' : 'invalid'}">
     <label for=${id}>${label}${required === false ? html` <span class="muted">optional</span>` : nothing}</label>
-    ${control(field, id)}
+    ${content}
     ${help === undefined ? nothing : html`<p class="help" id=${`${id}-help`}>${help}</p>`}
     <p class="error" id=${`${id}-error`} role="alert">${error ?? nothing}</p>
   </div>`
@@ -139,9 +143,12 @@ export function form({ onSubmit, submit, busy = false, disabled = false, cancel,
 export function createDraft(page, values, onChange) {
   const draft = {
     values: { ...values },
+    /** What the server refused, until somebody changes it. @type {Partial<Record<keyof Values, string>>} */
+    errors: {},
     /** @template {keyof Values} Name @param {Name} name @returns {(value: Values[Name]) => void} */
     set: (name) => (value) => {
       draft.values[name] = value
+      delete draft.errors[name]
       onChange?.(name)
       page.update()
     },
@@ -153,9 +160,15 @@ export function createDraft(page, values, onChange) {
         value: draft.values[name],
         onInput: /** @type {(value: any) => void} */ (draft.set(name)),
         ...more,
+        error: more.error ?? inWordsOf(label, name, draft.errors[name]),
       }),
   }
   return draft
+}
+
+/** A message about a field of the API in the words of the form: `limit must be …` as `Budget must be …`. @param {string} label @param {string} name @param {string | undefined} message */
+export function inWordsOf(label, name, message) {
+  return message?.startsWith(name) ? label + message.slice(name.length) : message
 }
 
 /** Runs the last call, a moment after it. @param {() => Promise<unknown>} act */
@@ -168,7 +181,11 @@ export function debounce(act, milliseconds = 250) {
   }
 }
 
-/** Moves the focus to the first control with an error, after the next rendering. */
+/** Moves the focus to the first control with an error, after the next rendering, also to one that is folded away. */
 export function focusFirstError() {
-  setTimeout(() => /** @type {HTMLElement | null} */ (document.querySelector('[aria-invalid="true"]'))?.focus())
+  setTimeout(() => {
+    const found = /** @type {HTMLElement | null} */ (document.querySelector('main [aria-invalid="true"]'))
+    found?.closest('details')?.setAttribute('open', '')
+    found?.focus()
+  })
 }

@@ -13,12 +13,12 @@ import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { badge, callout, count, empty, heading, loading, mayNot, mono, problem, stored } from './parts.js'
 import { planNotice } from './plan.js'
+import { guessPlatform, platforms } from './platforms.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
 
 export const issuersPath = '/workload-identity/issuers'
 export const sources = { discovery: 'Discovery', jwks_url: 'JWKS URL', jwks: 'Pasted key set' }
-const known = { github: 'token.actions.githubusercontent.com', gitlab: 'gitlab.com' }
 const tested = ['issuer_url', 'source', 'jwks_url', 'jwks', 'ca_pem']
 const blank = heldIn(issuerFields, undefined)
 /** By what the field holds. */
@@ -55,7 +55,14 @@ function createIssuerEdit(page, id) {
 }
 
 /** @param {IssuerEdit} edited */
-const openIssuer = (edited) => (edited.isNew ? begin(edited, blank) : openEdit(edited))
+const openIssuer = (edited) => (edited.isNew ? begin(edited, seeded(edited)) : openEdit(edited))
+
+/** What the address names: the issuer URL of a token that somebody pasted. @param {IssuerEdit} edited */
+function seeded({ page: { query } }) {
+  const issuer_url = query.url ?? ''
+  const name = platforms[guessPlatform(issuer_url)]?.label ?? ''
+  return issuer_url === '' ? blank : { ...blank, issuer_url, name: name === 'Other' ? '' : name }
+}
 
 /** As the API takes it. A new issuer is found by discovery where nothing else is said. @param {IssuerValues} values @param {boolean} isNew */
 function bodyOf(values, isNew) {
@@ -143,7 +150,7 @@ function fields(edited) {
     values.name ||= name
     draft.set('issuer_url')(`https:/${'/'}${host}`)
   }
-  return html`${id === undefined ? html`<div class="actions">Fill in for ${Object.entries(known).map(([name, host]) => html`<button type="button" @click=${() => take(name, host)}>${name === 'github' ? 'GitHub Actions' : 'GitLab.com'}</button>`)}</div>` : nothing}
+  return html`${id === undefined ? html`<div class="actions">Fill in for ${Object.entries(platforms).flatMap(([name, { label, host }]) => (host === undefined ? [] : [html`<button type="button" @click=${() => take(name, host)}>${label}</button>`]))}</div>` : nothing}
     ${field('name', 'Name', { help: 'A label for lists and commands' })}
     ${field('issuer_url', 'Issuer URL', { type: 'url', mono: true, help: html`The claim <code>iss</code> of the tokens, character for character` })}
     ${choice({ label: 'Where its keys come from', name: 'source', value: values.source, options: Object.entries(sources), onInput: draft.set('source') })}

@@ -19,6 +19,7 @@ import {
   visible,
 } from './parts.js'
 import { planNotice } from './plan.js'
+import { remedy } from './remedies.js'
 import { href } from './router.js'
 import { table } from './table.js'
 
@@ -90,7 +91,7 @@ export const view = (page) => {
       ${findings === undefined ? nothing : strip(findings, examinedAt)}
       <div class="tools"><div class="push">${timeSelect(page, choose)}</div></div>
       ${tiles(period, counts, usage)}
-      <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(findings)}</section>
+      <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(page, findings)}</section>
       <section class="card">${counts === undefined ? loading() : exchanges(cut(counts, period))}</section>
       <div class="columns even">
         <section class="card">${usage === undefined ? loading() : ofDays('Requests per day', usage, period, 'requests', count)}</section>
@@ -194,21 +195,13 @@ function exchanges(counts) {
   ${counts.counted_since > counts.since ? callout('info', 'Older exchanges of this time are too many to count.') : nothing} ${reasons(counts)}`
 }
 
-/** Where the page has what a finding is about. @param {DoctorFinding} finding */
-function placeOf({ area, names }) {
-  const place = area === 'budgets' ? 'keys' : area
-  return !['keys', 'policies', 'issuers', 'upstreams', 'webhooks'].includes(place)
-    ? nothing
-    : html`. Here: <a href=${href([place], names.length === 1 && place !== 'webhooks' ? { search: names[0] ?? '' } : {})}>${place === 'upstreams' ? 'servers' : place}</a>`
-}
-
-/** @param {DoctorFinding[]} findings */
-function attention(findings) {
+/** @param {Page} page @param {DoctorFinding[]} findings */
+function attention(page, findings) {
   if (findings.length === 0) return html`<p>${badge('ok', 'all fine')} Nothing needs attention.</p>`
   return html`<ul class="plain">
     ${findings.map(
       (finding) =>
-        html`<li><p>${badge(tones[finding.level], finding.level)} ${stored(finding.message, 1_000)}.</p><p class="muted">To do: ${stored(finding.action, 1_000)}${placeOf(finding)}</p></li>`,
+        html`<li><p>${badge(tones[finding.level], finding.level)} ${stored(finding.message, 1_000)}.</p>${remedy(page, finding)}</li>`,
     )}
   </ul>`
 }

@@ -1,23 +1,24 @@
 // A policy while it is edited: what was typed, what the server says about it (types, linter, stored tests, what would
 // change), and saving it over the version that was opened.
-/** @import { Backtest, Finding, Issuer, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { Backtest, Finding, Issuer, Key, Policy } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
 /** @import { PolicyValues } from './policy-fields.js' */
 import { asProblem, get, segment, send } from './client.js'
+import { createCombobox } from './combobox.js'
 import { begin, createEdit, saveEdit } from './edit.js'
 import { numbersIn } from './fields.js'
 import { forgetFindings, isBlocking } from './findings.js'
 import { debounce } from './form.js'
+import { policyFrom, takeSource } from './from-token.js'
 import { notify } from './notice.js'
-import { guessPlatform, platforms } from './platforms.js'
+import { claimText, guessPlatform, platforms, rulesOf } from './platforms.js'
 import { heldOf, policyFieldList, policyFields, sentOf } from './policy-fields.js'
 import { go } from './router.js'
 
 const path = '/workload-identity/policies'
+const issuersPath = '/workload-identity/issuers'
 /** What a past exchange is judged by. @type {ReadonlySet<string>} */
 const judged = new Set(policyFieldList.flatMap(([name, { isJudged }]) => (isJudged ? [name] : [])))
-/** Longer lists are typed instead of chosen. */
-export const listMax = 100
 
 /** What the form holds, and what the picker asks, by platform. @typedef {PolicyValues & { platform: string, answers: Record<string, Record<string, string>> }} Values */
 
@@ -51,15 +52,23 @@ export function createPolicyDraft(page, id) {
     bodyOf: sentOf,
     numbers: numbersIn(policyFields, id === undefined),
     onChange: (name) => {
-      if (name === 'issuer') choosePlatform(edited.draft.values, edited)
+      if (name === 'issuer') {
+        edited.unknownIssuer = undefined
+        choosePlatform(edited.draft.values, edited)
+        void learnClaims(edited)
+      }
       checkSoon()
     },
   })
   const edited = Object.assign(edit, {
     id,
     method: id === undefined ? 'POST' : 'PATCH',
-    /** @type {{ issuers: Issuer[], keys: { id: string, name: string }[] } | undefined} */
-    choices: undefined,
+    issuers: issuerBox(page),
+    keys: keyBox(page),
+    /** The issuer URL of a token that no issuer has. @type {string | undefined} */
+    unknownIssuer: undefined,
+    /** What tokens of the issuer have, for the completion of a condition. @type {{ text: string, about?: string }[]} */
+    claims: [],
     /** @type {Rules | undefined} what the picker replaced */
     replaced: undefined,
     /** @type {Verdict} */
@@ -71,39 +80,122 @@ export function createPolicyDraft(page, id) {
   return edited
 }
 
-/** Reads what can be chosen, and the policy. @param {PolicyDraft} edited */
+/** @param {Issuer} issuer */
+const issuerItem = ({ id, name, issuer_url }) => ({ id, name, hint: issuer_url })
+/** @param {Key} key */
+const keyItem = ({ id, name, role, label }) => ({
+  id,
+  name,
+  hint: role === null ? label : `${role}: people sign in as it`,
+})
+
+/** @param {Page} page */
+const issuerBox = (page) =>
+  createCombobox(page, {
+    find: async (text) => (await get(issuersPath, { contains: text, limit: 20 })).data.map(issuerItem),
+    read: async (id) => issuerItem((await get(`${issuersPath}/${segment(id)}`)).data),
+  })
+
+/** @param {Page} page */
+const keyBox = (page) =>
+  createCombobox(page, {
+    find: async (text) => (await get('/keys', { contains: text, limit: 20 })).data.map(keyItem),
+    read: async (id) => keyItem((await get(`/keys/${segment(id)}`)).data),
+  })
+
+/** Reads the policy, or what a new one begins with. @param {PolicyDraft} edited */
 export async function openDraft(edited) {
-  const [issuers, keys, opened] = await Promise.all([
-    get('/workload-identity/issuers', { limit: listMax }),
-    get('/keys', { kind: 'inference', limit: listMax }),
-    edited.id === undefined ? undefined : get(edited.self),
-  ])
-  edited.choices = { issuers: issuers.data, keys: keys.data }
+  const opened = edited.id === undefined ? undefined : await get(edited.self)
   const values = valuesOf(opened?.data)
-  if (opened === undefined) {
-    const { issuer = '', key = '' } = edited.page.query
-    Object.assign(values, { issuer, key })
+  if (opened === undefined) await seed(edited, values)
+  else {
+    const { issuer_id: id, issuer_name: name, issuer_url: hint, key_id, key_name } = /** @type {Policy} */ (opened.data)
+    edited.issuers.learn([{ id, name, hint }])
+    edited.keys.learn([{ id: key_id, name: key_name }])
   }
-  choosePlatform(values, edited)
+  if (values.platform === 'other') choosePlatform(values, edited)
   begin(edited, values, opened?.etag)
+  void learnClaims(edited)
   void check(edited)
 }
 
-/** @param {Values} values @param {Pick<PolicyDraft, 'choices' | 'id'>} edited */
-function choosePlatform(values, { choices, id }) {
-  const url = choices?.issuers.find((issuer) => issuer.id === values.issuer)?.issuer_url
-  values.platform = guessPlatform(url ?? '')
-  const [here, cluster] = [location.origin, 'latchkey']
+/** What the address names, or a token that somebody pasted. @param {PolicyDraft} edited @param {Values} values */
+async function seed(edited, values) {
+  const { issuer = '', key = '' } = edited.page.query
+  const item = issuer === '' ? undefined : issuerItem((await get(`${issuersPath}/${segment(issuer)}`)).data)
+  if (item !== undefined) edited.issuers.learn([item])
+  Object.assign(values, { issuer: item?.id ?? '', key })
+  const source = takeSource()
+  if (source === undefined) return
+  const found = await issuerOf(source.issuerUrl)
+  if (found === undefined) edited.unknownIssuer = source.issuerUrl
+  else edited.issuers.learn([issuerItem(found)])
+  Object.assign(values, policyFrom(source), { issuer: found?.id ?? '' })
+}
+
+const issuersAtOnce = 100
+
+/** The issuer with this URL, among all. @param {string} url @returns {Promise<Issuer | undefined>} */
+async function issuerOf(url) {
+  for (let offset = 0, total = 1; offset < total; offset += issuersAtOnce) {
+    const { data, total_count } = await get(issuersPath, { offset, limit: issuersAtOnce })
+    const found = /** @type {Issuer[]} */ (data).find(({ issuer_url }) => issuer_url === url)
+    if (found !== undefined) return found
+    total = total_count
+  }
+  return undefined
+}
+
+/** Reads which claims the latest tokens of the issuer had. @param {PolicyDraft} edited */
+async function learnClaims(edited) {
+  const { issuer, platform } = edited.draft.values
+  const asked = platforms[platform]?.questions.flatMap(({ claim = [], label }) => [
+    { text: claimText(claim), about: label },
+  ])
+  edited.claims = [...variables, ...(asked ?? []).filter(({ text }) => text !== 'claims')]
+  if (issuer === '') return
+  const { data } = await get('/workload-identity/audit', { issuer, limit: exchangesRead }).catch(() => ({ data: [] }))
+  const read = data.map((/** @type {{ request_id: string }} */ { request_id: id }) =>
+    get(`/workload-identity/audit/${segment(id)}`).catch(() => undefined),
+  )
+  const known = new Map(edited.claims.map((word) => [word.text, word]))
+  for (const each of await Promise.all(read))
+    for (const [name, value] of Object.entries(each?.data.recorded_claims?.claims ?? {}))
+      if (edited.draft.values.issuer === issuer)
+        known.set(claimText([name]), { text: claimText([name]), about: exampleOf(value) })
+  edited.claims = [...known.values()]
+}
+const exchangesRead = 3
+
+/** @param {unknown} value */
+const exampleOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 60)
+
+/** What a condition may use beside claims. */
+const variables = [
+  { text: 'subject', about: 'the claim sub' },
+  { text: 'audience', about: 'a list: the claim aud' },
+  { text: 'scopes', about: 'a list of texts' },
+  { text: 'token_type', about: 'a text' },
+  { text: 'startsWith(', about: 'text.startsWith("…")' },
+  { text: 'endsWith(', about: 'text.endsWith("…")' },
+  { text: 'contains(', about: 'text.contains("…")' },
+  { text: 'exists(', about: 'list.exists(each, each == "…")' },
+]
+
+/** @param {Values} values @param {Pick<PolicyDraft, 'issuers' | 'id'>} edited */
+function choosePlatform(values, { issuers, id }) {
+  values.platform = guessPlatform(issuers.chosen(values.issuer)?.hint ?? '')
+  const usual = [location.origin, ...Object.values(platforms).map(({ audience }) => audience)]
   // An audience that somebody typed stays.
-  if (id === undefined && [here, cluster].includes(values.audience))
-    values.audience = values.platform === 'kubernetes' ? cluster : here
+  if (id === undefined && usual.includes(values.audience))
+    values.audience = platforms[values.platform]?.audience ?? location.origin
 }
 
 /** @typedef {{ subject: string, condition: string }} Rules */
 
 /** What the answers say. @param {Values} values @returns {Rules} */
 function writtenBy({ platform, answers }) {
-  return platforms[platform]?.write(answers[platform] ?? {}) ?? { subject: '', condition: '' }
+  return rulesOf(platform, answers[platform] ?? {})
 }
 
 /** @param {Rules} one @param {Rules} other */
@@ -186,9 +278,10 @@ async function check(edited) {
       verdict.findings = (await send('POST', `${path}/lint`, { drafts: [draft] }, { signal })).data[0].findings
       if (isComplete(edited) && !isRefused({ ...edited, verdict })) await tryOut(edited, body, verdict, signal)
     } catch (error) {
-      const [, rest] = /^The condition cannot be \w+: ([\s\S]+)/.exec(asProblem(error).message) ?? []
-      if (rest === undefined) verdict.error = error
-      else verdict.conditionError = rest
+      const { field, message } = asProblem(error)
+      if (field === 'condition') verdict.conditionError = message
+      else if (field === 'attribute_to') edited.draft.errors.attribute_to = message
+      else verdict.error = error
     }
   if (signal.aborted) return
   edited.verdict = verdict
@@ -197,7 +290,7 @@ async function check(edited) {
 
 /** Stores whether strangers get tokens of the issuer, and checks the policy again. @param {PolicyDraft} edited @param {boolean} shared */
 export async function answerIssuer(edited, shared) {
-  await send('PATCH', `/workload-identity/issuers/${segment(edited.draft.values.issuer)}`, { shared })
+  await send('PATCH', `${issuersPath}/${segment(edited.draft.values.issuer)}`, { shared })
   forgetFindings()
   await check(edited)
 }

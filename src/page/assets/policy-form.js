@@ -3,6 +3,7 @@
 /** @import { Backtest, Finding } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
 /** @import { PolicyField } from './policy-fields.js' */
+import { createCodeField } from './code-field.js'
 import { control } from './control.js'
 import { trouble, unsavedMark } from './edit.js'
 import { findingList } from './findings.js'
@@ -18,7 +19,6 @@ import {
   createPolicyDraft,
   isComplete,
   isRefused,
-  listMax,
   offered,
   openDraft,
   pickPlatform,
@@ -35,11 +35,12 @@ export function policyForm(page, id) {
   const edited = createPolicyDraft(page, id)
   page.title(id === undefined ? 'New policy' : 'Edit policy')
   page.poll(async () => {
-    if (edited.choices === undefined) await openDraft(edited)
+    if (!edited.isReady) await openDraft(edited)
   }, 86_400)
+  const conditionField = createCodeField(page, () => edited.claims)
   return () => {
     if (!page.may('policies.create')) return mayNot(page)
-    if (edited.choices === undefined) return loading()
+    if (!edited.isReady) return loading()
     const onSubmit = () => void save(edited)
     return html`${planNotice(page)}<div class="columns">
       <section class="card">${trouble(edited, onSubmit, () => openDraft(edited))}${form(
@@ -51,7 +52,7 @@ export function policyForm(page, id) {
           cancel: href(id === undefined ? ['policies'] : ['policies', id]),
           extra: unsavedMark(edited),
         },
-        html`${who(edited)}${picker(edited)}${rules(edited)}${more(edited)}`,
+        html`${who(edited)}${picker(edited)}${rules(edited, conditionField)}${more(edited)}`,
       )}</section>
       <aside class="stack" aria-label="Checks">${checks(edited)}</aside>
     </div>`
@@ -60,20 +61,14 @@ export function policyForm(page, id) {
 
 /** @param {PolicyDraft} edited */
 function who(edited) {
-  const { draft, choices } = edited
-  const { issuers = [], keys = [] } = choices ?? {}
-  const choose = (/** @type {readonly { id: string, name: string }[]} */ rows) =>
-    rows.length >= listMax
-      ? {}
-      : {
-          options: [['', 'Choose…'], ...rows.map(({ id, name }) => [id, name.slice(0, 100)])].map(
-            ([id = '', name = '']) => /** @type {const} */ ([id, name]),
-          ),
-        }
-  return html`<div class="fields">
+  const { draft, issuers, keys, unknownIssuer } = edited
+  const { issuer, key } = draft.values
+  return html`<h2>Who</h2>
+  ${unknownIssuer === undefined ? nothing : callout('warn', html`No issuer has the URL ${mono(unknownIssuer, 600)} of this token: <a href=${href(['issuers', 'new'], { url: unknownIssuer })}>add it</a> first. What you typed stays.`)}
+  <div class="fields">
     ${draft.field('name', 'Name')}
-    ${draft.field('issuer', 'Issuer', { ...choose(issuers), help: issuers.length === 0 ? html`No issuers yet: <a href="#/issuers/new">add one</a>` : 'Who signs the tokens' })}
-    ${draft.field('key', 'Acts as key', { ...choose(keys), help: keys.length === 0 ? html`No inference keys yet: <a href="#/keys/new">create one</a>` : html`Its budget, rates and models apply. <a href="#/keys/new" target="_blank">Create a key</a>` })}
+    ${issuers.field({ name: 'issuer', label: 'Issuer', value: issuer, onInput: draft.set('issuer'), error: draft.errors.issuer, help: html`Who signs the tokens. <a href="#/issuers/new" target="_blank">Add one</a>` })}
+    ${keys.field({ name: 'key', label: 'Acts as key', value: key, onInput: draft.set('key'), error: draft.errors.key, help: html`Its budget, rates and models apply. <a href="#/keys/new" target="_blank">Create a key</a>` })}
     ${draft.field('audience', 'Audience', { mono: true, help: 'The workload requests its token for exactly this audience' })}
     ${policyFieldList.filter(([, { place }]) => place === 'who').map((each) => control(edited, each))}
   </div>`
@@ -85,15 +80,17 @@ const valueLabels = { branch: 'Branch', tag: 'Tag', environment: 'Environment' }
 /** @param {PolicyDraft} edited */
 function picker(edited) {
   const { platform, answers } = edited.draft.values
-  const { questions = [] } = platforms[platform] ?? {}
+  const { questions = [], url, host } = platforms[platform] ?? {}
   const known = answers[platform] ?? {}
-  return html`${choice({
+  const where = url === undefined ? host : inline(url)
+  return html`<h2>Which tokens</h2>${choice({
     label: 'Platform',
     name: 'platform',
     value: platform,
     options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
     onInput: (chosen) => pickPlatform(edited, chosen),
   })}
+  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}</p>`}
   <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,
@@ -131,15 +128,17 @@ function offer(edited) {
   )
 }
 
-/** @param {PolicyDraft} edited */
-function rules({ draft, verdict }) {
+/** @param {PolicyDraft} edited @param {ReturnType<typeof createCodeField>} conditionField */
+function rules({ draft, verdict }, conditionField) {
   return html`${draft.field('subject', 'Subject', { mono: true, help: html`The token's <code>sub</code> must equal it. Set a subject, a condition or both.` })}
-    ${draft.field('condition', 'Condition', {
-      mono: true,
-      rows: 4,
+    ${conditionField({
+      name: 'condition',
+      label: 'Condition',
+      value: draft.values.condition,
+      onInput: draft.set('condition'),
       charactersMax: 2000,
-      error: verdict.conditionError,
-      help: html`A CEL expression over <code>subject</code>, <code>audience</code>, <code>scopes</code>, <code>token_type</code> and <code>claims</code>: <a href="#/manual/policies">how to write one</a>`,
+      error: verdict.conditionError ?? draft.errors.condition,
+      help: html`A CEL expression over <code>subject</code>, <code>audience</code>, <code>scopes</code>, <code>token_type</code> and <code>claims</code>; two letters show those of this issuer. <a href="#/manual/policies">How to write one</a>`,
     })}`
 }
 

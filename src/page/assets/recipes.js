@@ -7,21 +7,19 @@ import { html } from './lit-html.js'
 import { readTopic } from './manual.js'
 import { markdown } from './markdown.js'
 import { code, loading } from './parts.js'
-import { guessPlatform } from './platforms.js'
+import { guessPlatform, platforms } from './platforms.js'
 
-/** The names of the choices, with the headings of the manual. */
+/** The names of the choices, with the headings of the manual. @type {Record<string, string>} */
 const headings = {
   curl: 'curl',
-  'GitHub Actions': 'GitHub Actions',
-  GitLab: 'GitLab CI',
-  Kubernetes: 'Kubernetes',
+  ...Object.fromEntries(
+    Object.values(platforms).flatMap(({ recipe }) => (recipe === undefined ? [] : [[recipe, recipe]])),
+  ),
   JavaScript: 'JavaScript: `openai`',
   Python: 'Python: `openai`',
   'Claude Code': 'Claude Code',
   'Codex CLI': 'Codex CLI',
 }
-/** @type {Record<string, string>} The usual choice for a platform. */
-const clients = { github: 'GitHub Actions', gitlab: 'GitLab', kubernetes: 'Kubernetes' }
 const withScript = ['Claude Code', 'Codex CLI']
 
 /** @type {Block[]} */
@@ -36,8 +34,8 @@ export function recipes(page, { id, audience, issuer_url: issuer }) {
   // It goes into lines for a shell.
   const safeAudience = /^[\w.:/@-]+$/.test(audience) ? audience : 'AUDIENCE'
   const base = apiUrl('')
-  const chosen = page.query.client ?? clients[guessPlatform(issuer)] ?? 'curl'
-  const heading = headings[/** @type {keyof typeof headings} */ (chosen)] ?? 'curl'
+  const chosen = page.query.client ?? platforms[guessPlatform(issuer)]?.recipe ?? 'curl'
+  const heading = headings[chosen] ?? 'curl'
   const fill = (/** @type {string} */ text) =>
     text
       .replaceAll(`${example}/v1`, base)

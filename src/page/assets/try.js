@@ -1,8 +1,9 @@
 // Try a token: decodes it here, and asks the server which step of an exchange would refuse it. Nothing is exchanged or stored.
 /** @import { Explanation } from '../../admin/transport/response-types.ts' */
-/** @import { View } from '../types.ts' */
+/** @import { Page, View } from '../types.ts' */
 import { send } from './client.js'
 import { createDraft, form } from './form.js'
+import { createPolicyFrom } from './from-token.js'
 import { html, nothing } from './lit-html.js'
 import { readHelp, whatToDo } from './manual.js'
 import { ago, at, badge, callout, code, count, facts, heading, json, problem, stored } from './parts.js'
@@ -91,13 +92,20 @@ export const view = (page) => {
           ${draft.field('policy', 'Policy', { required: false, help: 'Its name or id. Without one, the five policies that the token comes nearest to are shown.' })}`,
         )}
       </section>
-      <section class="card">${heading('Decoded')}${decoded === undefined ? html`<p class="muted">Paste a token to see what it says.</p>` : contents(decoded)}</section>
+      <section class="card">${heading('Decoded', decoded === undefined ? nothing : create(page, decoded))}${decoded === undefined ? html`<p class="muted">Paste a token to see what it says.</p>` : contents(decoded)}</section>
     </div>
     ${failure === undefined ? nothing : problem(failure)}
     <div class="view" role="status">
       ${explanations?.length === 0 ? callout('warn', 'There is no policy yet that could accept it.') : nothing} ${explanations?.map(explained)}
     </div>`
   }
+}
+
+/** @param {Page} page @param {Record<string, any>[]} decoded */
+function create(page, [, payload = {}]) {
+  if (!page.may('policies.create') || typeof payload.iss !== 'string') return nothing
+  const from = () => createPolicyFrom({ issuerUrl: payload.iss, claims: payload })
+  return html`<button type="button" @click=${from}>Create a policy from this token</button>`
 }
 
 /** @param {Record<string, any>[]} decoded */

@@ -1,0 +1,127 @@
+// What mends a finding of the doctor or a refusal, as a button or a link; the command stays behind "As a command". The server names the operation
+// and its subjects; how the page does each operation is here, once.
+/** @import { DoctorFinding } from '../../admin/transport/response-types.ts' */
+/** @import { Content, Page } from '../types.ts' */
+import { segment, send } from './client.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { button, code, stored } from './parts.js'
+import { href } from './router.js'
+
+/**
+ * `to` opens a place, `post` is a path that does it at once, and `done` what is said then, of the response.
+ * @typedef {{ text: string, isOnce?: true, to?: (name: string, area: string) => string, post?: (name: string) => string, done?: (data: any) => string | undefined }} Deed
+ */
+
+/** How the page does an operation. @type {Record<string, Deed>} */
+const deeds = {
+  'backup.create': {
+    text: 'Back up now',
+    isOnce: true,
+    post: () => '/installation/backups',
+    done: ({ file }) => `The backup is ${file}`,
+  },
+  'issuers.import': { text: 'Import a bundle', isOnce: true, to: () => href(['bundles']) },
+  'issuers.refresh': {
+    text: 'Fetch keys now',
+    post: (name) => `/workload-identity/issuers/${segment(name)}/refresh`,
+    done: () => 'The keys were fetched',
+  },
+  'issuers.update': { text: 'Renew keys', to: (name) => href(['issuers', name, 'edit']) },
+  'keys.enable': { text: 'Enable its key', to: (name) => href(['policies', name]) },
+  'keys.update': {
+    text: 'Edit',
+    to: (name, area) => (area === 'policies' ? href(['policies', name]) : href(['keys'], { search: name })),
+  },
+  'organizations.plan': { text: 'Change the plan', to: () => href(['organization']) },
+  'policies.check': { text: 'Try a token', to: (name) => href(['try'], { policy: name }) },
+  'policies.delete': { text: 'Delete', to: (name) => href(['policies', name]) },
+  'policies.resume': {
+    text: 'Resume',
+    post: (name) => `/workload-identity/policies/${segment(name)}/resume`,
+    done: () => 'Exchanges are accepted again',
+  },
+  'policies.update': { text: 'Edit', to: (name) => href(['policies', name, 'edit']) },
+  'upstreams.check': {
+    text: 'Check',
+    post: (name) => `/installation/upstreams/${segment(name)}/check`,
+    done: ([{ ok, problem }]) => (ok ? 'The server responds' : `The server fails: ${problem}`),
+  },
+  'webhooks.test': {
+    text: 'Test',
+    post: (name) => `/webhooks/${segment(name)}/test`,
+    done: ({ ok, problem }) => (ok ? 'The test event arrived' : `The test event did not arrive: ${problem}`),
+  },
+}
+
+const shownMax = 3
+
+/** A button or link for an operation; nothing for a role that may not do it. @param {Page} page @param {string} operation @param {string} name @param {{ area?: string, isNamed?: boolean }} [more] */
+export function deed(page, operation, name, { area = '', isNamed = false } = {}) {
+  const found = deeds[operation]
+  if (found === undefined || !page.may(/** @type {any} */ (operation))) return nothing
+  const { text, to, post, done } = found
+  const label = `${text} ${name}`.slice(0, 120)
+  const words = isNamed ? html`${text} <span class="muted">${stored(name, 60)}</span>` : text
+  if (to !== undefined) return html`<a class="button" href=${to(name, area)} aria-label=${label}>${words}</a>`
+  const act = async () => {
+    const response = await send('POST', post?.(name) ?? '', {})
+    notify('ok', done?.(response?.data) ?? 'Done')
+    await page.refresh()
+  }
+  return button(page, /** @type {any} */ (words), act, '', label)
+}
+
+/** What to do about a finding. @param {Page} page @param {DoctorFinding} finding @returns {Content} */
+export function remedy(page, { area, operation, names, action }) {
+  const found = operation === null ? undefined : deeds[operation]
+  const shown = found?.isOnce ? [names[0] ?? ''] : names.slice(0, shownMax)
+  const buttons = shown
+    .map((name) => deed(page, operation ?? '', name, { area, isNamed: names.length > 1 }))
+    .filter((each) => each !== nothing)
+  if (buttons.length === 0) return html`<p class="muted">To do: ${stored(action, 1_000)}${placeOf(area, names)}</p>`
+  return html`<div class="actions">${buttons}${asCommand(action)}</div>`
+}
+
+/** Where the page has what a finding is about. @param {string} area @param {readonly string[]} names */
+function placeOf(area, names) {
+  const place = area === 'budgets' ? 'keys' : area
+  if (!['keys', 'policies', 'issuers', 'upstreams', 'webhooks'].includes(place)) return nothing
+  const search = names.length === 1 && place !== 'webhooks' ? { search: names[0] ?? '' } : {}
+  return html`. Here: <a href=${href([place], search)}>${place === 'upstreams' ? 'servers' : place}</a>`
+}
+
+/** A command behind a summary, with copy. @param {string} text */
+export function asCommand(text) {
+  return html`<details class="command"><summary>As a command</summary>${code(text, 'command')}</details>`
+}
+
+/** By reason: the operation, and what it is done to. @type {Record<string, readonly [operation: string, subject: 'policy_id' | 'issuer_id']>} */
+const ofReasons = {
+  policy_paused: ['policies.resume', 'policy_id'],
+  organization_not_entitled: ['organizations.plan', 'policy_id'],
+  key_disabled: ['keys.enable', 'policy_id'],
+  key_expired: ['keys.update', 'policy_id'],
+  kid_unknown: ['issuers.refresh', 'issuer_id'],
+  issuer_keys_expired: ['issuers.update', 'issuer_id'],
+  bundle_missing: ['issuers.import', 'issuer_id'],
+  bundle_expired: ['issuers.import', 'issuer_id'],
+  ...Object.fromEntries(
+    [
+      'key_deleted',
+      'audience_mismatch',
+      'subject_mismatch',
+      'scope_missing',
+      'token_type_mismatch',
+      'condition_false',
+      'condition_error',
+    ].map((reason) => [reason, /** @type {const} */ (['policies.update', 'policy_id'])]),
+  ),
+}
+
+/** What mends a refusal of an exchange, beside its text. @param {Page} page @param {Record<string, any>} exchange @returns {Content} */
+export function remedyOfRefusal(page, exchange) {
+  const [operation, subject] = ofReasons[exchange.reason] ?? []
+  const name = subject && exchange[subject]
+  return operation === undefined || !name ? nothing : deed(page, operation, name, { area: 'policies' })
+}
