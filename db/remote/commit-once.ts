@@ -19,8 +19,11 @@ const commitMillisecondsMax = 10_000
 /** How long a commit of a server is repeated whose outcome is unknown: no client waits longer. */
 const outcomeMillisecondsDefault = 30 * 60 * 1_000
 
-/** `isPatient`: a commit that was never sent is repeated for ten seconds, because what it records has happened. */
-export type Patience = { isPatient: boolean }
+/**
+ * `isPatient`: a commit that was never sent is repeated for ten seconds, because what it records has happened. `id`: under which it was sent
+ * before, if it was.
+ */
+export type Patience = { isPatient: boolean; id?: string }
 
 export type Send = (statements: BoundStatement[]) => Promise<ResultSet[]>
 
@@ -57,7 +60,7 @@ export type CommitOptions = {
   patienceMilliseconds: number
 }
 
-type CommitState = Patience & { startedAt: number; isUnknown: boolean }
+type CommitState = Required<Patience> & { startedAt: number; isUnknown: boolean }
 
 export function createCommits(options: CommitOptions): Commits {
   const { send, monotonic, onUnknown, watch, patienceMilliseconds } = options
@@ -65,7 +68,7 @@ export function createCommits(options: CommitOptions): Commits {
   const running = new Map<CommitState, Promise<unknown>>()
   let endsAt = Number.POSITIVE_INFINITY
 
-  async function repeat(batch: BoundStatement[], id: string, own: CommitState): Promise<ResultSet[] | undefined> {
+  async function repeat(batch: BoundStatement[], own: CommitState): Promise<ResultSet[] | undefined> {
     for (let milliseconds = 10; ; milliseconds = Math.min(2 * milliseconds, pauseMillisecondsMax)) {
       try {
         const [numbered, ...results] = await send(batch)
@@ -76,7 +79,7 @@ export function createCommits(options: CommitOptions): Commits {
         if (isUnknownOutcome(thrown)) throw thrown
         const error = isRepeatable(thrown)
           ? thrown
-          : await outcomeOf(send, id, { error: thrown, isUnknown: own.isUnknown })
+          : await outcomeOf(send, own.id, { error: thrown, isUnknown: own.isUnknown })
         if (error === undefined) return undefined
         own.isUnknown ||= !refused.test(error.code)
         if (
@@ -96,10 +99,10 @@ export function createCommits(options: CommitOptions): Commits {
   }
 
   async function commit(statements: readonly BoundStatement[], own: CommitState): Promise<ResultSet[] | undefined> {
-    const id = newBatchId()
+    const { id } = own
     const unwatch = watch?.()
     try {
-      return await repeat([{ sql: insertBatch, args: [id] }, ...statements], id, own)
+      return await repeat([{ sql: insertBatch, args: [id] }, ...statements], own)
     } catch (error) {
       if (isUnknownOutcome(error)) onUnknown(id, error)
       if (!own.isUnknown || !isUnreachable(error)) throw error
@@ -113,8 +116,8 @@ export function createCommits(options: CommitOptions): Commits {
   }
 
   return {
-    commit: (statements, { isPatient } = { isPatient: false }) => {
-      const own = { startedAt: monotonic(), isUnknown: false, isPatient }
+    commit: (statements, { isPatient, id = newBatchId() } = { isPatient: false }) => {
+      const own = { startedAt: monotonic(), isUnknown: false, isPatient, id }
       const committed = commit(statements, own)
       running.set(own, committed)
       return committed
@@ -161,7 +164,7 @@ function patienceFor(
 }
 
 /** Begins with its time, so that new ids share a page of the index. */
-function newBatchId(): string {
+export function newBatchId(): string {
   return `${Date.now().toString(16).padStart(12, '0')}-${crypto.randomUUID()}`
 }
 

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers'
 import { isBusy } from '../file/file-errors.ts'
 import type { Patience } from '../remote/commit-once.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
+import type { UsageCommit } from '../remote/waiting-file.ts'
 import { databaseTime } from '../schema/node-schema.ts'
 import {
   type AuditRow,
@@ -43,13 +44,21 @@ export type LedgerQueue = {
 type Group = { ledger: Ledger; rows: QueuedRow[] }
 type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void>
 
-/** `isShared`: other nodes write too, so a used token that one of them has recorded fails. */
+export type LedgerOptions = {
+  /** Other nodes write too, so a used token that one of them has recorded fails. */
+  isShared?: boolean
+  holdingMilliseconds?: number
+  /** Commits usage in place of `commit`, apart from other rows: it may wait on the disk. */
+  commitUsage?: ((rows: UsageCommit) => Promise<void>) | undefined
+}
+
 export function createLedgerQueue(
   commit: Commit,
-  { isShared = false, holdingMilliseconds = holdingMillisecondsMax } = {},
+  { isShared = false, holdingMilliseconds = holdingMillisecondsMax, commitUsage }: LedgerOptions = {},
 ): LedgerQueue {
   const ledgers = createLedgers(isShared)
   const all = Object.values(ledgers)
+  const commitFlushed = commitBy(commit, ledgers, commitUsage)
   let isScheduled = false
   let isHeld = false
   let holding = 0
@@ -83,7 +92,7 @@ export function createLedgerQueue(
       ledger.waiting = []
     }
     if (groups.length === 0) return
-    const committed = commitGroups(commit, groups)
+    const committed = commitFlushed(groups)
     if (isShared) void holdOthers(committed)
     await committed
   }
@@ -119,23 +128,53 @@ export function createLedgerQueue(
   }
 }
 
+type Ledgers = ReturnType<typeof createLedgers>
+
+/** How the rows of a flush are committed: together, or those of usage apart. */
+function commitBy(commit: Commit, ledgers: Ledgers, commitUsage: LedgerOptions['commitUsage']): CommitGroups {
+  if (commitUsage === undefined) return (groups) => commitGroups(commit, groups)
+  const isOfUsage = ({ ledger }: Group) => ledger === ledgers.usage || ledger === ledgers.storedResponses
+  return async (groups) => {
+    const ofUsage = groups.filter(isOfUsage)
+    const others = groups.filter((group) => !isOfUsage(group))
+    await Promise.all([
+      others.length > 0 && commitGroups(commit, others),
+      ofUsage.length > 0 && commitEach((some) => commitUsage(usageOf(some, ledgers)), ofUsage),
+    ])
+  }
+}
+
+function usageOf(groups: Group[], { usage: rows, storedResponses: stored }: Ledgers): UsageCommit {
+  const rowsOf = (ledger: Ledger) =>
+    groups.flatMap((group) => (group.ledger === ledger ? group.rows.map(({ row }) => row) : []))
+  return { usage: rowsOf(rows) as UsageRow[], storedResponses: rowsOf(stored) as StoredResponse[] }
+}
+
+type CommitGroups = (groups: Group[]) => Promise<void>
+
+function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
+  return commitEach(async (some) => {
+    const statements = some.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
+    const rows = some.reduce((sum, group) => sum + group.rows.length, 0)
+    await commit(statements, rows, { isPatient: some.some(({ ledger }) => ledger.isPatient) })
+  }, groups)
+}
+
 /**
  * Commits the rows. If the database or its driver rejects a row, only that row fails: the other rows belong to other
  * callers.
  */
-async function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
+async function commitEach(commit: CommitGroups, groups: Group[]): Promise<void> {
   const rows = groups.flatMap((group) => group.rows)
   try {
-    const statements = groups.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
-    await commit(statements, rows.length, { isPatient: groups.some(({ ledger }) => ledger.isPatient) })
+    await commit(groups)
     for (const row of rows) row.done()
   } catch (error) {
     // Rows of a commit that can have been made are not sent again: they would be written twice.
     const isFinal = isBusy(error) || isUnreachable(error) || isUnknownOutcome(error)
     if (rows.length === 1 || isFinal) for (const row of rows) row.failed(error)
     else
-      for (const { ledger, rows } of groups)
-        for (const row of rows) await commitGroups(commit, [{ ledger, rows: [row] }])
+      for (const { ledger, rows } of groups) for (const row of rows) await commitEach(commit, [{ ledger, rows: [row] }])
   }
 }
 
@@ -152,6 +191,15 @@ function createLedgers(isShared: boolean) {
       dropOldResponses(rows as StoredResponse[]),
     ]),
   }
+}
+
+/** The statements that commit usage, as the queue commits it. */
+export function usageStatements({ usage: rows, storedResponses: stored }: UsageCommit): BoundStatement[] {
+  const { usage: ledger, storedResponses: responses } = createLedgers(true)
+  return [
+    ...(rows.length > 0 ? ledger.statementsFor(rows) : []),
+    ...(stored.length > 0 ? responses.statementsFor(stored) : []),
+  ]
 }
 
 type StatementsOf = (rows: Row[]) => BoundStatement[]

@@ -3,9 +3,10 @@ import type { InValue } from '@libsql/client'
 import { isBusy } from '../file/file-errors.ts'
 import type { Database } from '../file/open.ts'
 import type { Revision } from '../remote/shared-database.ts'
+import type { SendUsage } from '../remote/waiting-usage.ts'
 import type { AuditRow, StoredResponse, UsageRow, UsedSubjectToken } from '../schema/record-schema.ts'
 import { type CommitChange, createChangeQueue, type NodeMemory } from './change-queue.ts'
-import { createLedgerQueue } from './ledger-queue.ts'
+import { createLedgerQueue, type LedgerOptions } from './ledger-queue.ts'
 import type { BoundStatement, Statement } from './rows.ts'
 
 export type Writer = {
@@ -23,6 +24,8 @@ export type Writer = {
   holdLedger: (act: () => Promise<void>) => Promise<void>
   /** Queues one response that an upstream keeps, unless its id is known. */
   appendStoredResponse: (row: StoredResponse) => Promise<void>
+  /** Commits statements of usage, whose rows can wait on the disk meanwhile (db/remote/waiting-usage.ts). */
+  sendUsage: SendUsage
   /**
    * Stops all writes, as after SQLITE_BUSY. Call it when a committed change cannot be loaded; the process should then
    * end.
@@ -47,6 +50,7 @@ export function createWriter(
   onBroken: (error: unknown) => void,
   onCommit: (outcome: CommitOutcome) => void = () => {},
   following?: NodeMemory,
+  commitUsage?: LedgerOptions['commitUsage'],
 ): Writer {
   let broken: unknown
   const isBroken = () => broken !== undefined
@@ -84,10 +88,9 @@ export function createWriter(
   const commitChange = (statements: Statement[], basis: Revision) =>
     commit(statements.map(toStatement), statements.length, (bound) => sendChange(database, bound, basis))
   const changes = createChangeQueue(commitChange, following)
-  const ledgers = createLedgerQueue(
-    (statements, rows, patience) => commit(statements, rows, (bound) => database.commit(bound, patience)),
-    { isShared: database.shared !== undefined },
-  )
+  const commitRows: SendUsage = (statements, rows, patience) =>
+    commit(statements, rows, (bound) => database.commit(bound, patience))
+  const ledgers = createLedgerQueue(commitRows, { isShared: database.shared !== undefined, commitUsage })
 
   return {
     write,
@@ -97,6 +100,7 @@ export function createWriter(
     appendUsedToken: ledgers.appendUsedToken,
     holdLedger: ledgers.hold,
     appendStoredResponse: ledgers.appendStoredResponse,
+    sendUsage: commitRows,
     giveUp,
     isBroken,
     close: async () => {

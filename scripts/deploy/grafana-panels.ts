@@ -158,7 +158,12 @@ export const sections: Record<string, Panel[]> = {
       'short',
       `scalar(max(latchkey_revision{job="$job"})) - ${each('latchkey_revision')}`,
     ),
-    panel('Live nodes', 12, 'short', each('latchkey_live_nodes')),
+    panel('Live nodes', 8, 'short', each('latchkey_live_nodes')),
+    {
+      ...panel('Serves without the database', 8, 'short', each('latchkey_database_grace')),
+      limits: { min: 0, max: 1 },
+    },
+    panel('Usage that waits for the database', 8, 'short', each('latchkey_usage_waiting_rows')),
     panel('Free space', 8, 'bytes', each('latchkey_disk_free_bytes'), '{{disk}}'),
     panel('Open files and connections', 8, 'percentunit', `${each('process_open_fds')} / ${each('process_max_fds')}`),
     panel(

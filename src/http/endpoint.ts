@@ -5,19 +5,27 @@ import type { OperationDoc } from './operation-doc.ts'
 import type { Params, Route } from './router.ts'
 
 /** The facts about a request that are not in it. `requestId` is a UUID of ours that sorts by time; it is returned as `x-request-id`. */
-export type RequestInfo = { requestId: string; peer: Peer; clientAddress: string | null; params: Params }
+export type RequestInfo = {
+  requestId: string
+  peer: Peer
+  clientAddress: string | null
+  params: Params
+  /** The database is away, and the request is served from memory. */
+  isStale?: boolean
+}
 
 export type Handle<Context> = (request: Request, context: Context, info: RequestInfo) => Promise<Response>
 
 /**
  * A route that is served. `toResponse` makes the response to a fault where it does not use the common error shape. `isBesideBase`: its path is
  * relative to the folder of the base path, `/readyz` beside `/v1`. `isAtRoot`: it is relative to the host. `staleSecondsMax`: while the database
- * is away, it is served from what was true so long ago.
+ * is away, it is served from what was true so long ago. `servesInGrace`: the same, for as long as LATCHKEY_DATABASE_GRACE says.
  */
 export type ServedRoute<Context> = Route<Handle<Context>> & {
   isBesideBase?: true
   isAtRoot?: true
   staleSecondsMax?: number
+  servesInGrace?: true
   toResponse?: (fault: Fault, requestId: string) => Response
 }
 

@@ -4,7 +4,7 @@ import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { attributionOfRequest } from '../keys/attribution.ts'
 import { authenticateInference, type BearerContext, type Principal, showsUpstreams } from '../keys/bearer.ts'
-import { requireWritable, type WriteState } from '../observe/write-check.ts'
+import type { WriteState } from '../observe/write-check.ts'
 import type { PresetRegistry, Presets } from '../presets/versions.ts'
 import { type Budgets, remainingHeaders } from '../spending/budgets.ts'
 import { inferencePaths, type Target } from '../values/inference-paths.ts'
@@ -22,6 +22,7 @@ import type { UpstreamResponse } from './upstream/forward.ts'
 import { rejectLoop } from './upstream/forwarding-loop.ts'
 import { preferUpstreams, readPreferences } from './upstream/preferences.ts'
 import { type AttemptGroup, route, type UpstreamRegistry } from './upstream/targets.ts'
+import { checkGrace, type InferenceGrace, isRefreshed, requireRecordable } from './without-database.ts'
 
 /** What an inference request needs. */
 export type InferenceContext = BearerContext &
@@ -35,11 +36,13 @@ export type InferenceContext = BearerContext &
     presets: Presets
     config: { bodyBytesMax: number; refusesSharedState: boolean }
     follow: { recent: () => Promise<void> | undefined }
+    grace: InferenceGrace | undefined
   }
 
 export const inferenceRoutes: ServedRoute<InferenceContext>[] = Object.entries(inferencePaths).map(([to, path]) => ({
   method: path.method,
   path: path.endpoint,
+  servesInGrace: true,
   handle: (request, context, info) => infer(to as Target, request, context, info),
   ...(path.errors === 'messages' ? { toResponse: messagesErrorReply } : {}),
 }))
@@ -49,12 +52,12 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const { ofResponse } = inferencePaths[to]
   const authenticated = authenticateInference(request, context)
   const caller = authenticated instanceof Promise ? await authenticated : authenticated
-  const checking = requireWritable(context)
+  const checking = requireRecordable(context)
   if (checking !== undefined) await checking
   takeRate(caller.key, context)
   const sent = await readSentBody(to, request, context.config.bodyBytesMax)
   const refreshing = context.follow.recent()
-  if (refreshing !== undefined) await refreshing
+  const isStale = refreshing === undefined ? info.isStale === true : !(await isRefreshed(refreshing, context))
   const principal = refresh(caller, context)
   const attribution = attributionOfRequest(principal, request)
   const stored = ofResponse ? await findStoredResponse(info.params.response ?? '', principal, context) : undefined
@@ -73,6 +76,7 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const previous = finding && (await finding)
   rejectLoop(request, context)
   checkBudgets(principal, attribution, call, context)
+  checkGrace(isStale, principal.key, askedOf(principal, attribution, call), context)
   const all: AttemptGroup[] =
     stored === undefined
       ? keepAt(previous?.upstream, route(context.registry, call.models, principal.key.id))

@@ -43,7 +43,8 @@ export const healthEndpoints: Endpoint<HealthContext>[] = [
       responses: {
         ...errorResponses(),
         200: {
-          description: 'It is ready, or degraded: an upstream, an issuer or the last backup fails',
+          description:
+            'It is ready, or degraded: an upstream, an issuer or the last backup fails, or it serves without its database for a bounded time',
           shape: healthShape,
         },
         503: { description: 'It is not ready', shape: healthShape },

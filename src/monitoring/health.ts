@@ -5,6 +5,10 @@ export type HealthFacts = {
   isStopping: boolean
   /** Whether a refresh from a database server succeeded a moment ago. */
   isDatabaseReached: boolean
+  /** Whether inference is served although the database is away or takes no commits (LATCHKEY_DATABASE_GRACE). */
+  isInGrace: boolean
+  /** Whether rows of usage wait on the disk for the database. */
+  isUsageWaiting: boolean
   /** Whether a commit succeeded a moment ago. */
   isWritable: boolean
   hasSigningKey: boolean
@@ -18,7 +22,7 @@ export type HealthFacts = {
 }
 
 export const failingChecks = ['stopping', 'database', 'writer', 'signing_key', 'registry'] as const
-export const degradedChecks = ['upstreams', 'issuers', 'backup', 'retention'] as const
+export const degradedChecks = ['database', 'writer', 'usage', 'upstreams', 'issuers', 'backup', 'retention'] as const
 
 /** Only the names of checks, since anyone may ask. */
 export type Health = {
@@ -31,12 +35,15 @@ export type Health = {
 export function judgeHealth(facts: HealthFacts): Health {
   const fails: Record<Health['failing'][number], boolean> = {
     stopping: facts.isStopping,
-    database: !facts.isDatabaseReached,
-    writer: !facts.isWritable,
+    database: !facts.isDatabaseReached && !facts.isInGrace,
+    writer: !facts.isWritable && !facts.isInGrace,
     signing_key: !facts.hasSigningKey,
     registry: !facts.isRegistryLoaded,
   }
   const degrades: Record<Health['degraded'][number], boolean> = {
+    database: !facts.isDatabaseReached && facts.isInGrace,
+    writer: !facts.isWritable && facts.isInGrace,
+    usage: facts.isUsageWaiting,
     upstreams: facts.unreachableUpstreams > 0,
     issuers: facts.failingIssuers > 0,
     backup: facts.isBackupFailing,

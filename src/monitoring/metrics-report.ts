@@ -42,6 +42,7 @@ export type MetricsContext = QueueSamplesContext & {
   /** When the newest backup was made, in milliseconds; undefined without any. */
   backupSchedule: { newestAt: () => number | undefined }
   follow: { revision: () => number | undefined; liveNodes: () => number }
+  grace: { isUsed: () => boolean; rows: () => number } | undefined
   backupEveryMilliseconds: number | undefined
   /** Undefined where the database is on a server, and where nothing is written. */
   folders: Record<'data' | 'backup' | 'archive', string | undefined>
@@ -178,6 +179,10 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
   const tlsExpiresAt = context.tlsState?.().expiresAt
   return {
     ...(revision !== undefined && { revision: one(revision), liveNodes: one(context.follow.liveNodes()) }),
+    ...(context.grace && {
+      graceUsed: one(Number(context.grace.isUsed())),
+      usageWaiting: one(context.grace.rows()),
+    }),
     ...queueSamples(context),
     upstreamUp: registry.upstreamsInOrder.slice(0, labelValuesMax).flatMap((upstream) => {
       const isUp = reachability.of(upstream)

@@ -22,6 +22,7 @@ export type ReadinessContext = {
   /** Whether the last scheduled backup failed. */
   backupSchedule: { isFailing: () => boolean }
   retention: { isFailing: () => boolean }
+  grace: { isUsed: () => boolean; rows: () => number } | undefined
   now: () => number
   monotonic: () => number
   log: Log
@@ -48,6 +49,8 @@ export function createReadiness(context: ReadinessContext): Readiness {
         isDatabaseReached,
         // A probe of a server that does not respond takes long.
         isWritable: !isDatabaseReached || (await isWritable()),
+        isInGrace: context.grace?.isUsed() === true,
+        isUsageWaiting: (context.grace?.rows() ?? 0) > 0,
         hasSigningKey: hasSigningKey(context),
         isRegistryLoaded: registry.organizations.size > 0,
         ...countFailing(),

@@ -30,6 +30,8 @@ export type Follow = {
   attempt: <Result>(act: (basis: Basis | undefined) => Promise<Result>) => Promise<Result>
   /** The id of the newest admin change that this node obeys; undefined in a process that holds its database. */
   revision: () => number | undefined
+  /** The database and the newest row of its ledger, as far as this node knows; undefined in a process that holds its database. */
+  known: () => { installation: string; usageId: number } | undefined
   /** How many nodes serve this database, at least one. */
   liveNodes: () => number
   /** Whether a refresh has succeeded in the last seconds. A serving node refreshes every second. */
@@ -47,6 +49,7 @@ export function followNobody(): Follow {
     recent: () => undefined,
     attempt: (act) => act(undefined),
     revision: () => undefined,
+    known: () => undefined,
     liveNodes: () => 1,
     isUpToDate: () => true,
     age: () => 0,
@@ -136,6 +139,7 @@ export function followOthers(options: FollowOptions): Follow & { following: Node
     recent: () => (monotonic() - last.beganAt < recentMilliseconds ? undefined : fresh()),
     attempt: (act) => attempt(fresh, position, act),
     revision: () => position.revision.id,
+    known: () => ({ installation, usageId: position.usageId }),
     liveNodes: () => liveNodes,
     isUpToDate: () => monotonic() - last.endedAt < refreshAgeMillisecondsMax,
     age: () => (replaced === undefined ? monotonic() - last.beganAt : Number.POSITIVE_INFINITY),

@@ -109,6 +109,8 @@ export const families = {
   ),
   revision: gauge('revision', 'Newest admin change that this node of a server database obeys.'),
   liveNodes: gauge('live_nodes', 'Nodes that serve the same database server.'),
+  graceUsed: gauge('database_grace', '1 while inference is served without the database (LATCHKEY_DATABASE_GRACE).'),
+  usageWaiting: gauge('usage_waiting_rows', 'Requests whose usage waits on the disk for the database.'),
   commitDuration: histogram('commit_duration_seconds', 'Duration of a database commit.', secondsOfCommit),
   commitRows: histogram('commit_rows', 'Rows or statements that shared a database commit.', rowsOfCommit),
   commitFailures: counter('commit_failures', 'Database commits that failed.'),

@@ -13,6 +13,8 @@ export type WriteCheck = {
   quietFor: () => number
   /** Whether a commit or a probe has failed, and no probe has succeeded since. */
   isFailing: () => boolean
+  /** Milliseconds since that failure; 0 while commits succeed. */
+  failingFor: () => number
   /**
    * Whether a commit succeeded in the last `writeCheckMilliseconds`. Otherwise `probe` commits, at most once in that time. After
    * a failure only a probe decides, at most once in `writeRetryMilliseconds`: a small commit can fit where the next
@@ -24,6 +26,7 @@ export type WriteCheck = {
 export function createWriteCheck(monotonic: () => number): WriteCheck {
   const never = Number.NEGATIVE_INFINITY
   let isFailing = false
+  let failingSince = never
   let committedAt = never
   let probedAt = never
   let probing: Promise<boolean> | undefined
@@ -33,6 +36,7 @@ export function createWriteCheck(monotonic: () => number): WriteCheck {
       () => true,
       () => false,
     )
+    if (!isFailing && !isWritable) failingSince = monotonic()
     isFailing = !isWritable
     probedAt = monotonic()
     probing = undefined
@@ -44,10 +48,12 @@ export function createWriteCheck(monotonic: () => number): WriteCheck {
       committedAt = isCommitted ? monotonic() : never
       if (isCommitted || isFailing) return
       isFailing = true
+      failingSince = monotonic()
       probedAt = never
     },
     quietFor: () => monotonic() - committedAt,
     isFailing: () => isFailing,
+    failingFor: () => (isFailing ? monotonic() - failingSince : 0),
     isWritable: async (probe) => {
       const isKnown = isFailing
         ? monotonic() - probedAt < writeRetryMilliseconds

@@ -2,7 +2,7 @@
 import { dirname } from 'node:path'
 import { putIssuerKeySet, readIssuerKeySet } from '../../db/tables/issuers.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
-import { type CommitOutcome, createWriter } from '../../db/write/write.ts'
+import { type CommitOutcome, createWriter, type Writer } from '../../db/write/write.ts'
 import { touchWriteProbe } from '../../db/write/write-probe.ts'
 import { createCommitVersion } from '../admin/operation/commit.ts'
 import { type AdminContext, isInitialized, notInitialized } from '../admin/operation/context.ts'
@@ -39,8 +39,8 @@ import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
 import { createReadiness } from '../monitoring/readiness.ts'
-import type { Follow } from '../nodes/follow.ts'
-import { joinRates } from '../nodes/join-rates.ts'
+import { type Grace, openGrace } from '../nodes/grace.ts'
+import { joinRates, shareOf } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
 import { type AccessLog, openAccessLog } from '../observe/access-log.ts'
 import { atLevel, type Log } from '../observe/log.ts'
@@ -55,7 +55,7 @@ import type { Fetch } from '../runtime/outbound.ts'
 import { createMutex, type SharedRun } from '../scheduling/mutex.ts'
 import { createQueues } from '../scheduling/queues.ts'
 import { createRunningWork } from '../scheduling/running-work.ts'
-import type { Config, RateLimit } from '../settings/config.ts'
+import type { Config } from '../settings/config.ts'
 import { createSettingsInEffect } from '../settings/effective-settings.ts'
 import { openMasterKeyText } from '../tokens/keyring.ts'
 import { openSigningKeys } from '../tokens/signing-keys.ts'
@@ -75,6 +75,8 @@ export type OpenContext = AdminContext & {
   /** Whether a commit has failed, and none of a probe has succeeded since. */
   isWriteFailing: () => boolean
   budgetSlices: ReturnType<typeof startBudgeting>
+  /** Undefined unless this process serves a server database and the settings say so. */
+  grace: Grace | undefined
 }
 
 /** What all endpoints need; each endpoint declares its part. */
@@ -106,13 +108,13 @@ export type Dependencies = {
 
 /**
  * Opens the database, a file as its only holder. With `create`, creates a missing file and its folder. `rules` are for
- * a server database.
+ * a server database. `serves`: requests will be served.
  * @throws Fault `configuration`, or `conflict` while another process holds the file
  */
 export async function openContext(
   config: Config,
   dependencies: Dependencies,
-  { create, rules }: { create: boolean; rules?: ServerRules },
+  { create, rules, serves = false }: { create: boolean; rules?: ServerRules; serves?: boolean },
 ): Promise<OpenContext> {
   const { now, monotonic, random, onBroken } = dependencies
   const inEffect = createSettingsInEffect(config)
@@ -138,7 +140,10 @@ export async function openContext(
     onRefresh: metrics.countRefresh,
     onReplaced: reportBroken,
   })
-  const counted = countRows(createWriter(database, reportBroken, reportCommit, following), metrics, now)
+  const send: Writer['sendUsage'] = (...commit) => written.sendUsage(...commit)
+  const grace = serves ? await openGrace({ config, send, follow, writeCheck, log }) : undefined
+  const written = createWriter(database, reportBroken, reportCommit, following, grace?.commitUsage)
+  const counted = countRows(written, metrics, now)
   const lastUses = createLastUses(reader, counted, registry)
   const writer = noteRows(counted, lastUses)
   const isWritable = () =>
@@ -169,14 +174,14 @@ export async function openContext(
   const copied = { database, masterKey: config.masterKey, metrics, signCheckpoint: auditLog.signCheckpoint, now }
   const backups = createBackups({ ...copied, installation: () => nameInstallation(registry) })
   const backupSchedule = createBackupSchedule({ plan: config.backup, backups, work, now, log })
-  const written = { database, orm, reader, writer, work, now, monotonic, log }
-  const scheduled = { backups, backupSchedule, ...createRetention(config.retention, written, writeCheck.quietFor) }
+  const storage = { database, orm, reader, writer, work, now, monotonic, log }
+  const scheduled = { backups, backupSchedule, ...createRetention(config.retention, storage, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(reader, now), slowReports: createSlowReports(monotonic) }
   const kept = { spending, budgets, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
-  const budgetSlices = startBudgeting({ ...written, registry, budgets, budgetBuilder, follow })
-  const stored = { config, follow, inEffect, ...written, registry, ...kept, budgetSlices, ...createMutex() }
+  const budgetSlices = startBudgeting({ ...storage, registry, budgets, budgetBuilder, follow })
+  const stored = { config, follow, inEffect, ...storage, registry, ...kept, budgetSlices, ...createMutex() }
   const watched = { metrics, isWritable, isWriteFailing: writeCheck.isFailing }
-  return { ...stored, ...scheduled, ...watched, issuerKeys, outbound, random }
+  return { ...stored, ...scheduled, ...watched, issuerKeys, outbound, random, grace }
 }
 
 function outboundFor(config: Config, { fetch, resolve, usesProxy }: Dependencies, registry: Registry): Outbound {
@@ -230,15 +235,9 @@ export async function openServing(
   }
 }
 
-/** The part of an exchange rate that this node admits. A burst is admitted by each node. */
-function shareOf(limit: RateLimit | undefined, { liveNodes }: Follow): RateLimit | undefined {
-  const nodes = liveNodes()
-  return limit === undefined || nodes === 1 ? limit : { ...limit, perMinute: limit.perMinute / nodes }
-}
-
 /** Stops a running backup and archive run, commits queued rows, then closes the database. */
 export async function closeContext(context: OpenContext): Promise<void> {
-  const { backups, archiving, auditLog, lastUses, writer, database } = context
+  const { backups, archiving, auditLog, lastUses, writer, database, grace } = context
   database.shared?.beginEnd()
   await backups.stop()
   await archiving.stop()
@@ -247,4 +246,5 @@ export async function closeContext(context: OpenContext): Promise<void> {
   await auditLog.stop()
   await writer.close()
   await database.close()
+  await grace?.close()
 }

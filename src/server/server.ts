@@ -77,13 +77,15 @@ export async function startServer(
   if (socketPath !== undefined) checkSocketPath(socketPath)
   const admin = await retryWhileHeld(async () => {
     await rejectSecondServer(socketPath, config)
-    return openContext(config, dependencies, { create, rules: startRules })
+    return openContext(config, dependencies, { create, rules: startRules, serves: true })
   })
   const [held, heldOfPage] = [holdRequests(refuseAtStart), holdRequests(refuseAtStart)]
   const listeners: Listeners = { others: [], socket: undefined, held, heldOfPage }
   const seenFile = seenFileFor(config.masterKey)
   try {
     if (seenFile !== undefined) await rejectOlder({ database: admin.database, file: seenFile })
+    // What waited while this machine was down counts before anything is served.
+    await admin.grace?.apply()
     await prepare?.(withTypes(createRunner(admin)))
     const { context, address, runByName, reload, tls, stopReporting } = await serve(
       admin,
@@ -101,12 +103,14 @@ export async function startServer(
     const runOperation = withTypes(runByName)
     const stopSchedules = await startSchedules(context, runOperation)
     const stopSeen = seenFile === undefined ? undefined : keepSeen({ ...context, file: seenFile })
+    const stopGrace = context.grace?.begin()
     const stopWatching = watchTls(tls, tlsCheckMilliseconds)
     void testAfterEngineChange(context, context.readiness.isStopping)
     const stop = async () => {
       context.readiness.beginStop()
       stopSchedules()
       stopWatching()
+      stopGrace?.()
       await stopSeen?.()
       await context.outbox.stop()
       await stopServer(listeners, admin, stopReporting())

@@ -24,6 +24,7 @@ import {
   parseDatabaseUrl,
   parseDuration,
   parseDurationOrZero,
+  parseGrace,
   parseHttpUrl,
   parseListen,
   parseMasterKey,
@@ -137,9 +138,15 @@ export function parseSettings(texts: SettingTexts): Config {
   const days = (name: SettingName, min: number) => required(name, (_, text) => parseCountOf('days', name, text, min))
   const isServer = isServerUrl(read('LATCHKEY_DATABASE_URL') ?? '')
   const databasePath = required('LATCHKEY_DATABASE_URL', isServer ? parseDatabaseServerUrl : parseDatabaseUrl)
+  const grace = required('LATCHKEY_DATABASE_GRACE', parseGrace)
+  if (grace > 0 && !isServer)
+    throw new Fault(
+      'configuration',
+      'LATCHKEY_DATABASE_GRACE is set, but LATCHKEY_DATABASE_URL names a file: leave it out, since a file is never away',
+    )
   return Object.freeze({
     databasePath,
-    databaseServer: isServer ? databaseServer(read, databasePath) : undefined,
+    databaseServer: isServer ? databaseServer(read, databasePath, grace) : undefined,
     databaseSynchronous: required('LATCHKEY_DATABASE_SYNCHRONOUS', (name, text) =>
       parseChoice(name, text, ['normal', 'full']),
     ),

@@ -1,6 +1,6 @@
 // The settings of a server database: its URL, its token, the certificates that it is trusted by, and the one that it trusts.
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { hasCopies } from '../../db/remote/kinds.ts'
 import { Fault } from '../fault.ts'
 import { describeReadFailure } from '../runtime/file-access.ts'
@@ -15,10 +15,18 @@ export type DatabaseServer = {
   token: string | undefined
   caFile: string | undefined
   client: { certFile: string; keyFile: string } | undefined
+  /** How long inference is served while the server is away, and where usage waits meanwhile; undefined for not at all. */
+  grace: DatabaseGrace | undefined
 }
 
+export type DatabaseGrace = { milliseconds: number; folder: string }
+
 /** @throws Fault `configuration` */
-export function databaseServer(read: (name: SettingName) => string | undefined, url: string): DatabaseServer {
+export function databaseServer(
+  read: (name: SettingName) => string | undefined,
+  url: string,
+  graceMilliseconds: number,
+): DatabaseServer {
   const [token, file] = [read('LATCHKEY_DATABASE_TOKEN'), read('LATCHKEY_DATABASE_TOKEN_FILE')]
   if (token !== undefined && file !== undefined)
     throw new Fault(
@@ -36,7 +44,18 @@ export function databaseServer(read: (name: SettingName) => string | undefined, 
     token: file === undefined ? token : readTokenFile(file),
     caFile: caFile === undefined ? undefined : resolve(caFile),
     client: clientCertificate(read('LATCHKEY_DATABASE_CERT_FILE'), read('LATCHKEY_DATABASE_KEY_FILE')),
+    grace: graceMilliseconds === 0 ? undefined : { milliseconds: graceMilliseconds, folder: graceFolder(read) },
   }
+}
+
+function graceFolder(read: (name: SettingName) => string | undefined): string {
+  const [folder, keyFile] = [read('LATCHKEY_DATABASE_GRACE_DIR'), read('LATCHKEY_MASTER_KEY_FILE')]
+  if (folder !== undefined) return resolve(folder)
+  if (keyFile !== undefined) return dirname(resolve(keyFile))
+  throw new Fault(
+    'configuration',
+    'LATCHKEY_DATABASE_GRACE is set without LATCHKEY_DATABASE_GRACE_DIR: set a folder that survives restarts, where usage waits',
+  )
 }
 
 function clientCertificate(certFile: string | undefined, keyFile: string | undefined): DatabaseServer['client'] {

@@ -66,6 +66,16 @@ export function parseDurationOrZero(name: SettingName, text: string): number {
   return text === '0' ? 0 : parseDuration(name, text)
 }
 
+const graceMillisecondsMax = 5 * 60_000
+
+/** Milliseconds; 0 turns it off. Longer than the life of most requests, what was revoked must not work. */
+export function parseGrace(name: SettingName, text: string): number {
+  if (text === '0') return 0
+  const milliseconds = readDuration(text) ?? 0
+  if (milliseconds >= 1_000 && milliseconds <= graceMillisecondsMax) return milliseconds
+  throw invalidSetting(name, text, 'use a duration from 1s to 5m, or 0 to serve nothing without the database')
+}
+
 /** The URL of a database server, without a trailing slash. */
 export function parseDatabaseServerUrl(name: SettingName, text: string): string {
   const problem = serverUrlProblem(text)

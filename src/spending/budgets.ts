@@ -41,6 +41,8 @@ export type Budgets = {
    * many counters
    */
   check: (key: KeyFacts, asking: BudgetRequest, hasPrice: (model: string) => boolean, now: number) => void
+  /** Whether a budget that blocks is about this request. */
+  blocks: (key: KeyFacts, asking: BudgetRequest) => boolean
   /**
    * Holds what a request will probably use of its budgets until it is released, which can be done more than once. Near a limit it waits for
    * others.
@@ -101,6 +103,8 @@ export function createBudgets(): Budgets {
       check(state, key, asking, hasPrice, now, reportStale)
     },
     onStale,
+    blocks: (key, asking) =>
+      budgetsOf(state, key).some((budget) => budget.row.mode === 'block' && isAbout(budget, asking)),
     hold: (key, waiting) => holdInTurn({ state: () => state, holds, slices: shared }, key, waiting),
     running: {
       countersOf: (...asked) => running.countersOf(...asked),

@@ -174,6 +174,8 @@ const ruleTests = [
   ]),
   ruleTest('LatchkeyUpstreamResting', [['latchkey_upstream_resting', 'upstream="gpu"', steady(1), steady(0)]]),
   ruleTest('LatchkeyUpstreamDown', [['latchkey_upstream_up', 'upstream="gpu"', steady(0), steady(1)]]),
+  ruleTest('LatchkeyServesWithoutDatabase', [['latchkey_database_grace', '', '0+0x37 1 0+0x9', steady(0)]]),
+  ruleTest('LatchkeyUsageWaits', [['latchkey_usage_waiting_rows', '', steady(3), '0+0x30 3+0x4 0+0x9']]),
   ruleTest('LatchkeyNodesLost', [['latchkey_live_nodes', '', '3+0x25 2+0x40', steady(3)]]),
   {
     interval: '1m',
@@ -282,7 +284,10 @@ describe('Prometheus', () => {
     folder.remove()
   })
 
-  const ofNodes = ['Looks at the database server', 'Admin changes that a node has not seen', 'Live nodes']
+  const ofNodes = [
+    ...['Looks at the database server', 'Admin changes that a node has not seen', 'Live nodes'],
+    ...['Serves without the database', 'Usage that waits for the database'],
+  ]
   const ofFiles = ['Write-ahead log', 'Age of the newest backup', 'Scheduled time between backups']
   // No request waits for a place here.
   const withoutWitness = 'Age of the checkpoint that a witness has'

@@ -9,6 +9,8 @@ const good: HealthFacts = {
   isStopping: false,
   isDatabaseReached: true,
   isWritable: true,
+  isInGrace: false,
+  isUsageWaiting: false,
   hasSigningKey: true,
   isRegistryLoaded: true,
   unreachableUpstreams: 0,
@@ -23,6 +25,19 @@ describe('a server is', () => {
     [{ isStopping: true }, { status: 'not_ready', failing: ['stopping'], degraded: [] }],
     [{ isDatabaseReached: false }, { status: 'not_ready', failing: ['database'], degraded: [] }],
     [{ isWritable: false }, { status: 'not_ready', failing: ['writer'], degraded: [] }],
+    [
+      { isDatabaseReached: false, isInGrace: true },
+      { status: 'degraded', failing: [], degraded: ['database'] },
+    ],
+    [
+      { isWritable: false, isInGrace: true },
+      { status: 'degraded', failing: [], degraded: ['writer'] },
+    ],
+    [{ isUsageWaiting: true }, { status: 'degraded', failing: [], degraded: ['usage'] }],
+    [
+      { isDatabaseReached: false, isUsageWaiting: true },
+      { status: 'not_ready', failing: ['database'], degraded: ['usage'] },
+    ],
     [{ hasSigningKey: false }, { status: 'not_ready', failing: ['signing_key'], degraded: [] }],
     [{ isRegistryLoaded: false }, { status: 'not_ready', failing: ['registry'], degraded: [] }],
     [{ unreachableUpstreams: 1 }, { status: 'degraded', failing: [], degraded: ['upstreams'] }],

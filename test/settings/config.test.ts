@@ -151,6 +151,16 @@ const values: Record<
     (text) => (text === 'stderr' ? { kind: 'stderr' } : { kind: 'file', path: resolve(text) }),
   ],
   LATCHKEY_DATABASE_TOKEN: [['a', 'b', 'c'], (config) => config.databaseServer?.token, (text) => text],
+  LATCHKEY_DATABASE_GRACE: [
+    ['1s', '30s', '5m'],
+    (config) => config.databaseServer?.grace?.milliseconds,
+    (text) => ({ '1s': 1_000, '30s': 30_000, '5m': 300_000 })[text],
+  ],
+  LATCHKEY_DATABASE_GRACE_DIR: [
+    ['/a', '/b', 'c'],
+    (config) => config.databaseServer?.grace?.folder,
+    (text) => resolve(text),
+  ],
   LATCHKEY_DATABASE_CA_FILE: [['/a', '/b', 'c'], (config) => config.databaseServer?.caFile, (text) => resolve(text)],
   LATCHKEY_BACKUP_DIR: [['/a', '/b', 'c'], (config) => config.backup?.folder, (text) => resolve(text)],
 }
@@ -166,6 +176,7 @@ describe('a server database', () => {
       token: 'secret',
       caFile: undefined,
       client: undefined,
+      grace: undefined,
     })
     const cluster = 'rqlite://10.0.0.1:4001,[::1]:4001,db-3.example'
     for (const url of ['http://127.0.0.1:8080', 'libsql://db.example/', cluster, 'rqlites://db.example/'])
@@ -177,6 +188,11 @@ describe('a server database', () => {
   const wrong: [what: string, environment: Partial<Record<string, string>>, message: string][] = [
     ['no master key', { LATCHKEY_DATABASE_URL: 'https://db.example' }, 'the same on every node'],
     ['two tokens', { ...onServer, LATCHKEY_DATABASE_TOKEN: 'a', LATCHKEY_DATABASE_TOKEN_FILE: 'b' }, 'set one of them'],
+    [
+      'grace and no folder for it',
+      { ...onServer, LATCHKEY_DATABASE_GRACE: '30s' },
+      'set a folder that survives restarts',
+    ],
     ['a folder for backups', { ...onServer, LATCHKEY_BACKUP_DIR: '/b' }, 'take snapshots of the server'],
     ['credentials in the URL', { ...onServer, LATCHKEY_DATABASE_URL: 'https://a:b@db.example' }, 'without credentials'],
     [
@@ -214,7 +230,9 @@ describe('every setting', () => {
       ? { LATCHKEY_ARCHIVE_DIR: '/archive' }
       : /_(TOKEN|CA_FILE)$/.test(env)
         ? onServer
-        : undefined
+        : env.startsWith('LATCHKEY_DATABASE_GRACE')
+          ? { ...onServer, LATCHKEY_DATABASE_GRACE: '30s', LATCHKEY_DATABASE_GRACE_DIR: '/grace' }
+          : undefined
     const loadIt = (sources: Partial<ConfigSources> = {}) => load({ ...(defaults && { defaults }), ...sources })
     const [[first, second, third], read, expected] = values[env]
     test(`${env} works by flag, environment and file, in this order`, () => {
@@ -328,6 +346,10 @@ describe('a wrong value is refused with the name of the setting:', () => {
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'off'],
     ['LATCHKEY_DATABASE_SYNCHRONOUS', 'FULL'],
     ['LATCHKEY_AUDIT_LOG', 'on'],
+    ...['30', '0s', '500ms', '6m', '1h', '-1s'].map((value): [SettingName, string] => [
+      'LATCHKEY_DATABASE_GRACE',
+      value,
+    ]),
     ['LATCHKEY_LOG_LEVEL', 'verbose'],
     ...['0h', '24', 'h', '1.5h', '-1h', '24 h'].map((value): [SettingName, string] => ['LATCHKEY_BACKUP_EVERY', value]),
     ...['36h', '1.5d', '-1', '90 d'].map((value): [SettingName, string] => ['LATCHKEY_SIGNING_KEY_DAYS', value]),
@@ -399,6 +421,10 @@ describe('a wrong value is refused with the name of the setting:', () => {
         `${set} is set without LATCHKEY_ARCHIVE_DIR: set it to the folder that gets the archives`,
       )
     })
+
+  test('grace for a database file, which is never away', () => {
+    expect(faultOf({ environment: { LATCHKEY_DATABASE_GRACE: '30s' } }).message).toContain('names a file: leave it out')
+  })
 
   test('both ways to give the master key', () => {
     const both = { LATCHKEY_MASTER_KEY: hex('a'), LATCHKEY_MASTER_KEY_FILE: '/k' }

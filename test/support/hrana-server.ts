@@ -33,6 +33,8 @@ export type Trouble = {
   awayAt: { text: string; cut: Cut } | undefined
   /** Whether every connection is closed without a response. */
   isPartitioned: boolean
+  /** Whether the disk is full: each commit of a node fails, and is not made. */
+  isFull: boolean
 }
 
 export type HranaServer = {
@@ -69,6 +71,7 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
     elections: [],
     awayAt: undefined,
     isPartitioned: false,
+    isFull: false,
   }
   const counts = { pipelines: 0, batches: 0 }
   const backend = await openBackend(path, protocol, options)
@@ -123,6 +126,8 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
     if (method !== 'POST' || !isPath(url)) return { status: 404, text: '' }
     counts.pipelines += 1
     if (url.startsWith('/db/request') || body.includes('"type":"batch"')) counts.batches += 1
+    if (trouble.isFull && body.includes('insert into batches'))
+      return { status: 200, text: fullResponse(protocol, body) }
     return backend.run(url, body)
   }
 
@@ -149,6 +154,25 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
       await backend.close()
     },
   }
+}
+
+const nothingDone = { cols: [], rows: [], affected_row_count: 0, last_insert_rowid: null }
+const full = { message: 'database or disk is full', code: 'SQLITE_FULL' }
+
+/** The error at the first statement after `begin`, as each kind of server reports it. */
+function fullResponse(protocol: Protocol, body: string): string {
+  if (protocol === 'rqlite') return JSON.stringify({ results: [{ error: full.message }] })
+  const { requests } = JSON.parse(body) as { requests: StreamRequest[] }
+  const results = requests.map((request) => {
+    if (request.type !== 'batch') return { type: 'ok', response: { type: request.type } }
+    const { steps } = request.batch
+    const result = {
+      step_results: steps.map((_, index) => (index === 0 ? nothingDone : null)),
+      step_errors: steps.map((_, index) => (index === 1 ? full : null)),
+    }
+    return { type: 'ok', response: { type: 'batch', result } }
+  })
+  return JSON.stringify({ baton: null, base_url: null, results })
 }
 
 type Answer = { status: number; text: string | Uint8Array }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/read/attention.ts'
 import { readSchemaVersion } from '../../../db/read/facts.ts'
 import { mapInSlices } from '../../../db/read/pace.ts'
+import { readWaiting } from '../../../db/remote/waiting-file.ts'
 import type { Organization } from '../../../db/schema/schema.ts'
 import { readDeliveryStates } from '../../../db/tables/alerts.ts'
 import { listNodes } from '../../../db/tables/nodes.ts'
@@ -11,8 +12,9 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Rest } from '../../inference/queue/circuit.ts'
+import { waitingPath } from '../../nodes/grace.ts'
 import { readSpace } from '../../runtime/disk-space.ts'
-import { describeDenial } from '../../runtime/file-access.ts'
+import { describeDenial, statIfReachable } from '../../runtime/file-access.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { Needs } from '../operation/context.ts'
 import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
@@ -167,6 +169,7 @@ export async function readServer(context: ServerContext): Promise<ServerFacts> {
     isServing: signingKeys !== undefined || nodes.some(({ isLive }) => isLive),
     nodes,
     databaseWeaknesses: (await database.shared?.weaknesses()) ?? [],
+    grace: await readGrace(config),
     disk: space && { folder, ...space, database: sizeOf(database.path) },
     // A server database may have its own snapshots, or another node that makes backups.
     backup: isFile || config.backup !== undefined ? await readBackup(context) : undefined,
@@ -176,6 +179,16 @@ export async function readServer(context: ServerContext): Promise<ServerFacts> {
     tls: tlsState?.(),
     schema: await readSchemaVersion(database.client),
   }
+}
+
+/** The file of the node on this machine, which this process may not be. */
+async function readGrace(config: ServerContext['config']): Promise<ServerFacts['grace']> {
+  const path = waitingPath(config)
+  if (path === undefined) return undefined
+  const { found } = await readWaiting(path).catch(() => ({ found: [] }))
+  const refused = [`${path}.refused`, `${path}.damaged`].filter((each) => statIfReachable(each) !== undefined)
+  const waiting = found.reduce((sum, { usage }) => sum + usage.length, 0)
+  return { path, milliseconds: config.databaseServer?.grace?.milliseconds ?? 0, waiting, refused }
 }
 
 /** A folder that is missing is created with the first checkpoint. */

@@ -4,6 +4,7 @@ import type { ListedNode } from '../../../db/tables/nodes.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { durationText, type Finding, finding } from './findings.ts'
+import { type GraceFacts, judgeGrace } from './grace-rules.ts'
 import { judgeExpiry } from './issuer-rules.ts'
 import { judgeNodes } from './node-rules.ts'
 
@@ -13,6 +14,7 @@ export type ServerFacts = {
   nodes: readonly ListedNode[]
   /** What is wrong with single servers of the database. */
   databaseWeaknesses: readonly string[]
+  grace: GraceFacts | undefined
   /** Undefined where the system does not say, and for a server database. Bytes. */
   disk: { folder: string; free: number; total: number; database: number } | undefined
   /** Undefined for a server database. */
@@ -56,7 +58,12 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['tls', judgeTls(facts, now)],
   ]
   const ofServer = found.flatMap(([area, about]) => (about === undefined ? [] : [finding({ area, ...about })]))
-  return [...ofServer, ...facts.databaseWeaknesses.map(toDatabaseFinding), ...judgeNodes(facts.nodes)]
+  return [
+    ...ofServer,
+    ...judgeGrace(facts.grace),
+    ...facts.databaseWeaknesses.map(toDatabaseFinding),
+    ...judgeNodes(facts.nodes),
+  ]
 }
 
 /** An error: after the next failure, nothing may be left that can commit. */

@@ -34,6 +34,7 @@ const fineServer: ServerFacts & { backup: BackupFacts } = {
   isServing: true,
   nodes: [],
   databaseWeaknesses: [],
+  grace: undefined,
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
   isArchiveFailing: false,
@@ -57,6 +58,8 @@ const ofIssuer = (facts: Partial<IssuerFacts>) =>
 const ofOrganization = (facts: Partial<OrganizationFacts>) => judgeOrganization({ ...fineOrganization, ...facts }, now)
 const ofServer = (facts: Partial<ServerFacts>) => judgeServer({ ...fineServer, ...facts }, now)
 const backup = (facts: Partial<BackupFacts>) => ofServer({ backup: { ...fineServer.backup, ...facts } })
+const grace = (facts: Partial<NonNullable<ServerFacts['grace']>>) =>
+  ofServer({ grace: { path: '/data/usage', milliseconds: 30_000, waiting: 0, refused: [], ...facts } })
 const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
   ofServer({ disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9, ...facts } })
 const keys = (usableHours: number, fetchFailures: number) =>
@@ -120,6 +123,13 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     'a database cluster of which a node is down',
     () => ofServer({ databaseWeaknesses: ['its node a:4001 does not respond'] }),
     ['error database_weak'],
+  ],
+  ['a node that may serve without its database', () => grace({}), ['note database_grace']],
+  ['usage that waits for the database', () => grace({ waiting: 3 }), ['note database_grace', 'warning usage_waits']],
+  [
+    'usage that was refused',
+    () => grace({ refused: ['/data/usage.refused', '/data/usage.damaged'] }),
+    ['note database_grace', 'error usage_refused', 'error usage_refused'],
   ],
   ['nodes in order', () => nodes({}, { clockOffset: 29_000 }, { clockOffset: -29_000, lag: 9 }), []],
   ['a node of a program without clock and base URL', () => nodes({}, { clockOffset: null, baseUrl: null }), []],

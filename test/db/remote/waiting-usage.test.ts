@@ -1,0 +1,257 @@
+// Usage that waits on the disk for a database server: committed once whatever is lost, kept in order, bounded, and set aside where it cannot be
+// applied.
+import { afterAll, expect, test } from 'bun:test'
+import { appendFileSync, existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { type Client, createClient, type InStatement, LibsqlBatchError } from '@libsql/client'
+import { createCommits } from '../../../db/remote/commit-once.ts'
+import { asNotReached, asUnreachable } from '../../../db/remote/server-errors.ts'
+import { readWaiting } from '../../../db/remote/waiting-file.ts'
+import { openWaitingUsage, type WaitingUsageOptions } from '../../../db/remote/waiting-usage.ts'
+import type { BoundStatement } from '../../../db/write/rows.ts'
+import { temporaryFolder } from '../../support/latchkey.ts'
+import { rejectionOf } from '../../support/rejection.ts'
+import { type OrganizationRows, usageRow } from '../../support/rows.ts'
+
+const folder = temporaryFolder()
+afterAll(() => folder.remove())
+
+let files = 0
+
+/** What a server does to commits: it does them, does not get them, or does them and loses its response. */
+type Behavior = 'takes' | 'is away' | 'loses the response' | 'refuses'
+
+async function startServer() {
+  const client: Client = createClient({ url: ':memory:' })
+  await client.executeMultiple(`create table batches (number integer primary key, id text unique, at integer);
+    create table usage (id integer primary key, request_id text)`)
+  const state: { behavior: Behavior } = { behavior: 'takes' }
+  const { commit } = createCommits({
+    send: async (statements: BoundStatement[]) => {
+      if (state.behavior === 'is away') throw asNotReached(new Error('refused'))
+      if (state.behavior === 'refuses') throw new LibsqlBatchError('no such column: x', 1, 'SQLITE_ERROR')
+      const results = await client.batch(statements as InStatement[], 'write').catch((error: Error) => {
+        throw new LibsqlBatchError(error.message, 0, 'SQLITE_ERROR')
+      })
+      if (state.behavior === 'loses the response') throw asUnreachable(new Error('reset'))
+      return results
+    },
+    monotonic: () => performance.now(),
+    onUnknown: () => {},
+    patienceMilliseconds: 0,
+    outcomeMillisecondsMax: 0,
+  })
+  const requests = async () =>
+    (await client.execute('select request_id from usage order by id')).rows.map((row) => String(row.request_id))
+  const forget = () => client.execute('delete from batches')
+  return { state, commit, requests, forget }
+}
+
+type Server = Awaited<ReturnType<typeof startServer>>
+
+function openOn(server: Server, path: string, more: Partial<WaitingUsageOptions> = {}) {
+  return openWaitingUsage({
+    path,
+    send: async (statements, _rows, patience) => void (await server.commit(statements, patience)),
+    statementsFor: ({ usage }) =>
+      usage.map(({ requestId }) => ({ sql: 'insert into usage (request_id) values (?)', args: [requestId] })),
+    known: () => ({ installation: 'one', usageId: 0 }),
+    onWaiting: () => {},
+    onRefused: () => {},
+    patienceMilliseconds: 10_000,
+    ...more,
+  })
+}
+
+async function start(more: Partial<WaitingUsageOptions> = {}) {
+  files += 1
+  const path = `${folder.path}/waiting-${files}`
+  const server = await startServer()
+  return { path, server, waiting: await openOn(server, path, more) }
+}
+
+const owner = { organization: { id: 'o' }, workspace: { id: 'w' }, key: { id: 'k' } } as OrganizationRows
+const rowsOf = (...ids: string[]) => ({ usage: ids.map((id) => usageRow(id, owner)), storedResponses: [] })
+
+test('rows are committed while the database takes them, and nothing is on the disk', async () => {
+  const { path, server, waiting } = await start()
+  await waiting.commit(rowsOf('a', 'b'))
+  expect([await server.requests(), waiting.rows(), statSync(path).size]).toEqual([['a', 'b'], 0, 0])
+  await waiting.close()
+})
+
+test('rows wait while it is away, for the owner alone, and are applied once and in order when it is back', async () => {
+  const told: [boolean, number][] = []
+  const { path, server, waiting } = await start({ onWaiting: (...args) => told.push(args) })
+  server.state.behavior = 'is away'
+  await Promise.all([waiting.commit(rowsOf('a')), waiting.commit(rowsOf('b', 'c'))])
+  expect([await server.requests(), waiting.rows()]).toEqual([[], 3])
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('600')
+  await waiting.apply()
+  expect([await server.requests(), waiting.rows()]).toEqual([[], 3])
+  server.state.behavior = 'takes'
+  // While some wait, those after them do too: nothing overtakes them.
+  await waiting.commit(rowsOf('d'))
+  expect(await server.requests()).toEqual([])
+  await waiting.apply()
+  expect([await server.requests(), waiting.rows(), statSync(path).size]).toEqual([['a', 'b', 'c', 'd'], 0, 0])
+  expect(told).toEqual([
+    [true, 1],
+    [false, 0],
+  ])
+  await waiting.commit(rowsOf('e'))
+  expect(await server.requests()).toEqual(['a', 'b', 'c', 'd', 'e'])
+  await waiting.close()
+})
+
+test('what is left by a process that was killed is applied by the next, once', async () => {
+  const { path, server, waiting } = await start()
+  server.state.behavior = 'is away'
+  await waiting.commit(rowsOf('a'))
+  await waiting.commit(rowsOf('b'))
+  const left = readFileSync(path)
+  server.state.behavior = 'takes'
+  await waiting.apply()
+  await waiting.close()
+  // It was killed before it emptied the file.
+  appendFileSync(path, left)
+  for (const isForgotten of [false, true]) {
+    if (isForgotten) await server.forget()
+    const next = await openOn(server, path)
+    expect(next.rows()).toBe(2)
+    await next.apply()
+    expect([await server.requests(), next.rows()]).toEqual([['a', 'b'], 0])
+    await next.close()
+    expect(statSync(path).size).toBe(0)
+    appendFileSync(path, left)
+  }
+})
+
+test('a commit whose response was lost is not made again, also when its id is no longer known', async () => {
+  for (const isForgotten of [false, true]) {
+    const { path, server, waiting } = await start()
+    server.state.behavior = 'loses the response'
+    await waiting.commit(rowsOf('a'))
+    expect([await server.requests(), waiting.rows()]).toEqual([['a'], 1])
+    await waiting.close()
+    if (isForgotten) await server.forget()
+    server.state.behavior = 'takes'
+    const next = await openOn(server, path)
+    await next.apply()
+    expect([await server.requests(), next.rows()]).toEqual([['a'], 0])
+    await next.close()
+  }
+})
+
+test('a commit that takes long lets its caller go on, and is not made twice', async () => {
+  const { promise: arrived, resolve } = Promise.withResolvers<void>()
+  const { server, waiting } = await start({ patienceMilliseconds: 1 })
+  const held = {
+    ...server,
+    commit: async (...commit: Parameters<Server['commit']>) => arrived.then(() => server.commit(...commit)),
+  }
+  files += 1
+  const slow = await openOn(held, `${folder.path}/waiting-${files}`, { patienceMilliseconds: 1 })
+  await slow.commit(rowsOf('a'))
+  expect([await server.requests(), slow.rows()]).toEqual([[], 1])
+  const applied = slow.apply()
+  resolve()
+  await applied
+  while (slow.rows() > 0) await new Promise((done) => setImmediate(done))
+  await slow.apply()
+  expect(await server.requests()).toEqual(['a'])
+  await Promise.all([slow.close(), waiting.close()])
+})
+
+test('a line that was torn by a power loss is dropped, since nobody got its response', async () => {
+  const { path, server, waiting } = await start()
+  server.state.behavior = 'is away'
+  await waiting.commit(rowsOf('a'))
+  await waiting.commit(rowsOf('b'))
+  await waiting.close()
+  truncateSync(path, statSync(path).size - 5)
+  server.state.behavior = 'takes'
+  const next = await openOn(server, path)
+  expect(next.rows()).toBe(1)
+  await next.commit(rowsOf('c'))
+  await next.apply()
+  expect(await server.requests()).toEqual(['a', 'c'])
+  await next.close()
+})
+
+test('lines that are damaged are set aside and reported, and the others are applied', async () => {
+  const { path, server, waiting } = await start()
+  server.state.behavior = 'is away'
+  await waiting.commit(rowsOf('a'))
+  await waiting.close()
+  const line = readFileSync(path, 'utf8')
+  const commit = JSON.parse(line)
+  const hostile = [
+    'no JSON',
+    JSON.stringify({ ...commit, id: 7 }),
+    JSON.stringify({ ...commit, after: 'x' }),
+    JSON.stringify({ ...commit, usage: [{ ...commit.usage[0], evil: 1 }] }),
+    JSON.stringify({ ...commit, usage: [{ ...commit.usage[0], model: { $gt: '' } }] }),
+    JSON.stringify({ ...commit, usage: [] }),
+    JSON.stringify([commit]),
+  ]
+  for (const each of hostile) {
+    const lines = `${each}\n${line}`
+    truncateSync(path, 0)
+    appendFileSync(path, lines)
+    const refused: string[] = []
+    const next = await openOn(server, path, { onRefused: (why, file) => refused.push(why, file) })
+    expect([next.rows(), refused]).toEqual([1, ['1 lines are damaged', `${path}.damaged`]])
+    expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(lines)
+    await next.close()
+    expect((await readWaiting(path)).found).toHaveLength(1)
+  }
+})
+
+test('rows that the database refuses, or that belong to another one, are set aside and do not hold up the others', async () => {
+  const { path, server, waiting } = await start()
+  server.state.behavior = 'is away'
+  await waiting.commit(rowsOf('a'))
+  const refused: string[] = []
+  server.state.behavior = 'refuses'
+  await waiting.close()
+  const next = await openOn(server, path, { onRefused: (why) => refused.push(why) })
+  await next.apply()
+  expect([next.rows(), refused]).toEqual([0, [expect.stringContaining('no such column: x')]])
+  server.state.behavior = 'is away'
+  await next.commit(rowsOf('b'))
+  await next.close()
+  server.state.behavior = 'takes'
+  const foreign = await openOn(server, path, {
+    known: () => ({ installation: 'two', usageId: 0 }),
+    onRefused: (why) => refused.push(why),
+  })
+  await foreign.apply()
+  expect([foreign.rows(), refused.slice(1)]).toEqual([0, ['it belongs to another database']])
+  expect(readFileSync(`${path}.refused`, 'utf8').split('\n')).toHaveLength(3)
+  expect(await server.requests()).toEqual([])
+  await foreign.close()
+})
+
+test('a row that the database refuses at once fails its own request, and does not wait', async () => {
+  const { path, server, waiting } = await start()
+  server.state.behavior = 'refuses'
+  expect((await rejectionOf(waiting.commit(rowsOf('a')))).message).toContain('no such column')
+  expect([waiting.rows(), statSync(path).size]).toEqual([0, 0])
+  await waiting.close()
+})
+
+test('the file is bounded: it says when it has no room left', async () => {
+  const { server, waiting } = await start({ bytesMax: 2_000 })
+  server.state.behavior = 'is away'
+  for (let requests = 0; waiting.hasRoom() && requests < 50; requests++) await waiting.commit(rowsOf(`r${requests}`))
+  expect([waiting.hasRoom(), waiting.rows() < 10]).toEqual([false, true])
+  server.state.behavior = 'takes'
+  await waiting.apply()
+  expect(waiting.hasRoom()).toBe(true)
+  await waiting.close()
+})
+
+test('a folder that is missing is an error', async () => {
+  const error = await rejectionOf(openOn(await startServer(), `${folder.path}/none/waiting`))
+  expect([(error as NodeJS.ErrnoException).code, existsSync(`${folder.path}/none`)]).toEqual(['ENOENT', false])
+})
