@@ -1,20 +1,17 @@
-// `latchkey login` against a real identity provider: both flows, renewal, logout, and what others try on the way.
+// `latchkey login` against a real identity provider: both flows, renewal and logout. What others try on the way is in
+// ../admin/sign-in-attacks.test.ts.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { exchangeIdentity } from '../../src/agent/access-token.ts'
-import type { AgentContext } from '../../src/agent/commands/command.ts'
 import { loginCommand, logoutCommand } from '../../src/agent/commands/login.ts'
 import { signInOnDevice } from '../../src/agent/login/device-flow.ts'
-import { listLogins } from '../../src/agent/login-files.ts'
 import { discoverProvider } from '../../src/agent/login-provider.ts'
-import { findIdToken } from '../../src/agent/login-token.ts'
-import { type GivenOptions, readSource } from '../../src/agent/source-options.ts'
+import { readSource } from '../../src/agent/source-options.ts'
 import { thisMachine } from '../../src/agent/this-machine.ts'
 import { type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { commandClient, type PeopleProvider, startPeopleProvider } from '../support/people-provider.ts'
 import { openPersonBrowser, readForm } from '../support/person-browser.ts'
-import { until } from '../support/until.ts'
+import { openMachine, type PersonMachine } from '../support/person-machine.ts'
 
 let provider: PeopleProvider
 let latchkey: Federation
@@ -41,10 +38,10 @@ afterAll(async () => {
 })
 
 let folder: ReturnType<typeof temporaryFolder>
-let machine: ReturnType<typeof openMachine>
+let machine: PersonMachine
 beforeEach(() => {
   folder = temporaryFolder()
-  machine = openMachine()
+  machine = openMachine(folder.path, { url, policy })
   provider.people.clear()
   provider.people.set('ada', { email: 'ada@example.com', groups: ['llm-users'] })
   provider.people.set('eve', { email: 'eve@example.com', groups: [] })
@@ -54,48 +51,9 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-/** A user's account on a machine, with a clock that the test moves. `true` stands for a browser: the test is the browser. */
-function openMachine() {
-  const state = { later: 0 }
-  const now = () => Date.now() + state.later
-  const environment = { XDG_STATE_HOME: folder.path, XDG_RUNTIME_DIR: folder.path, BROWSER: 'true' }
-  const dependencies = { environment, fetch: thisMachine.fetch, now }
-  const [printed, logged]: [string[], string[]] = [[], []]
-  const context: AgentContext = {
-    platform: { ...thisMachine, environment, findIdToken: (login) => findIdToken(login, dependencies) },
-    now,
-    userAgent: 'test',
-    print: (text) => printed.push(text),
-    log: (line) => logged.push(line),
-  }
-  return {
-    ...{ state, context, printed, logged, dependencies },
-    login: (given: GivenOptions = {}, at = url) => loginCommand.run(given, [at], context),
-    logins: () => listLogins(environment),
-    exchange: () => exchangeIdentity(readSource({}, context), context),
-    idToken: () => findIdToken({ url, policy }, dependencies),
-    link: async () => {
-      const find = () => /http:\S+\/start\/\S+/.exec(logged.join('\n'))?.[0]
-      await until('the link', () => find() !== undefined)
-      return find() ?? ''
-    },
-  }
-}
-
-/** Signs in with the browser, as the person does. */
-async function signIn(given: GivenOptions = {}) {
-  const done = machine.login(given)
-  done.catch(() => {})
-  const opened = await openPersonBrowser().open(await machine.link())
-  return { opened, code: await done }
-}
-
-const stateFolder = () => join(folder.path, 'latchkey')
-const texts = () => readdirSync(stateFolder()).map((name) => readFileSync(join(stateFolder(), name), 'utf8'))
-
 describe('with a browser', () => {
   test('signs in, and token, exec and agent need no option from then on', async () => {
-    const { opened, code } = await signIn()
+    const { opened, code } = await machine.signIn()
     expect(code).toBe(0)
     expect(opened).toMatchObject({ status: 200, text: expect.stringContaining('You are signed in') })
     expect(machine.printed).toEqual([expect.stringContaining('as ada@example.com')])
@@ -118,7 +76,7 @@ describe('with a browser', () => {
   })
 
   test('asks with PKCE, state and nonce, and leaves no code or token in an address, line or name of a file', async () => {
-    const { opened } = await signIn()
+    const { opened } = await machine.signIn()
     const asked = new URL(opened.visited.find((each) => each.includes('/auth?')) ?? '')
     const sent = Object.fromEntries(asked.searchParams)
     expect(sent).toMatchObject({
@@ -135,11 +93,12 @@ describe('with a browser', () => {
     for (const secret of secrets) {
       expect(secret.length).toBeGreaterThan(20)
       expect(
-        [...machine.printed, ...machine.logged, ...opened.visited, ...readdirSync(stateFolder())].join(),
+        [...machine.printed, ...machine.logged, ...opened.visited, ...readdirSync(machine.stateFolder)].join(),
       ).not.toContain(secret)
     }
-    expect(statSync(stateFolder()).mode & 0o777).toBe(0o700)
-    for (const name of readdirSync(stateFolder())) expect(statSync(join(stateFolder(), name)).mode & 0o777).toBe(0o600)
+    expect(statSync(machine.stateFolder).mode & 0o777).toBe(0o700)
+    for (const name of readdirSync(machine.stateFolder))
+      expect(statSync(join(machine.stateFolder, name)).mode & 0o777).toBe(0o600)
   })
 
   test('keeps nothing of a person whom the policy refuses, and revokes what was issued', async () => {
@@ -160,91 +119,7 @@ describe('with a browser', () => {
 
   test('says so when the person cancels', async () => {
     provider.who = undefined
-    await expect(signIn()).rejects.toThrow(/identity provider responded with access_denied/)
-    expect(machine.logins()).toEqual([])
-  })
-})
-
-/** Begins a sign-in, and stops before the browser returns to the machine. */
-async function stopBeforeReturn() {
-  const done = machine.login()
-  done.catch(() => {})
-  const link = await machine.link()
-  const browser = openPersonBrowser({ isLast: (each) => each.includes('/callback?') })
-  const { url: returned } = await browser.open(link)
-  return { done, link, browser, returned }
-}
-
-/** The page that says how it ended, for which the command waits. */
-const seeEnd = (returned: string) => fetch(new URL('/signed-in', returned))
-
-describe('on the way of the browser', () => {
-  test.each([
-    ['another state', (address: URL) => address.searchParams.set('state', 'x'.repeat(43))],
-    ['no state', (address: URL) => address.searchParams.delete('state')],
-    ['another path', (address: URL) => Object.assign(address, { pathname: '/other' })],
-  ])('a return with %s is not taken, and the sign-in goes on', async (_what, change) => {
-    const { done, browser, returned } = await stopBeforeReturn()
-    const forged = new URL(returned)
-    change(forged)
-    const cookie = [...(browser.cookies.get('127.0.0.1') ?? [])].map((pair) => pair.join('=')).join('; ')
-    const refused = await fetch(forged, { redirect: 'manual', headers: { cookie } })
-    expect(refused.status).toBe(400)
-    expect((await fetch(returned, { redirect: 'manual', headers: { cookie } })).status).toBe(303)
-    await seeEnd(returned)
-    expect(await done).toBe(0)
-  })
-
-  test('a return from another browser or program is not taken, even with the right state and code', async () => {
-    const { done, browser, returned } = await stopBeforeReturn()
-    expect((await fetch(returned, { redirect: 'manual' })).status).toBe(400)
-    const rebound = await fetch(returned, { redirect: 'manual', headers: { host: 'attacker.example' } })
-    expect(rebound.status).toBe(403)
-    const cookie = [...(browser.cookies.get('127.0.0.1') ?? [])].map((pair) => pair.join('=')).join('; ')
-    const again = () => fetch(returned, { redirect: 'manual', headers: { cookie } })
-    expect((await again()).status).toBe(303)
-    // The code was used.
-    expect((await again()).status).toBe(400)
-    await seeEnd(returned)
-    expect(await done).toBe(0)
-    expect(provider.grants).toEqual(['authorization_code'])
-  })
-
-  test('a link that somebody else opens ends the sign-in', async () => {
-    const done = machine.login()
-    done.catch(() => {})
-    const link = await machine.link()
-    expect((await fetch(link, { redirect: 'manual' })).status).toBe(303)
-    expect((await fetch(link, { redirect: 'manual' })).status).toBe(410)
-    await seeEnd(link)
-    await expect(done).rejects.toThrow('was opened twice')
-    expect(machine.logins()).toEqual([])
-  })
-
-  test('an answer that names another issuer is refused (RFC 9207)', async () => {
-    const { done, browser, returned } = await stopBeforeReturn()
-    const mixed = new URL(returned)
-    expect(mixed.searchParams.get('iss')).toBe(provider.issuerUrl)
-    mixed.searchParams.set('iss', 'https://attacker.example.com')
-    const cookie = [...(browser.cookies.get('127.0.0.1') ?? [])].map((pair) => pair.join('=')).join('; ')
-    await fetch(mixed, { redirect: 'manual', headers: { cookie } })
-    await seeEnd(returned)
-    await expect(done).rejects.toThrow(/unexpected "iss"/)
-    expect(provider.grants).toEqual([])
-    expect(machine.logins()).toEqual([])
-  })
-
-  test('a code that was stolen and put into the sign-in of another person is refused', async () => {
-    const { returned } = await stopBeforeReturn()
-    const stolen = new URL(returned).searchParams.get('code') ?? ''
-    machine = openMachine()
-    const victim = await stopBeforeReturn()
-    const injected = new URL(victim.returned)
-    injected.searchParams.set('code', stolen)
-    const cookie = [...(victim.browser.cookies.get('127.0.0.1') ?? [])].map((pair) => pair.join('=')).join('; ')
-    await fetch(injected, { redirect: 'manual', headers: { cookie } })
-    await seeEnd(victim.returned)
-    await expect(victim.done).rejects.toThrow('invalid_grant')
+    await expect(machine.signIn()).rejects.toThrow(/identity provider responded with access_denied/)
     expect(machine.logins()).toEqual([])
   })
 })
@@ -300,7 +175,7 @@ describe('renewal', () => {
   const halfLife = 50 * 60_000
 
   test('uses the refresh token once for callers that ask together, and the rotated one the next time', async () => {
-    await signIn()
+    await machine.signIn()
     const first = await machine.idToken()
     const { refreshToken } = machine.logins()[0] ?? {}
     expect(first).toBe(machine.logins()[0]?.idToken ?? '')
@@ -315,7 +190,7 @@ describe('renewal', () => {
   })
 
   test('a person who has left the group gets no further token', async () => {
-    await signIn()
+    await machine.signIn()
     await machine.exchange()
     provider.people.set('ada', { email: 'ada@example.com', groups: [] })
     machine.state.later = halfLife
@@ -323,7 +198,7 @@ describe('renewal', () => {
   })
 
   test('a login that the provider has ended is forgotten, with what to run', async () => {
-    await signIn()
+    await machine.signIn()
     const [login] = machine.logins()
     const client = { client_id: 'latchkey-cli', token: login?.refreshToken ?? '' }
     await fetch(`${provider.issuerUrl}/token/revocation`, { method: 'POST', body: new URLSearchParams(client) })
@@ -345,7 +220,7 @@ describe('renewal', () => {
         response.writeHead(500).end('no'),
     ],
   ])('while the provider %s, a token that still counts is used, and the login stays', async (_how, answer) => {
-    await signIn()
+    await machine.signIn()
     const first = await machine.idToken()
     provider.intercept = (request, response) => {
       answer(request, response)
@@ -361,7 +236,7 @@ describe('renewal', () => {
   })
 
   test('a clock that was set back does not keep an old token alive', async () => {
-    await signIn()
+    await machine.signIn()
     machine.state.later = -halfLife
     await machine.idToken()
     expect(provider.grants).toEqual(['authorization_code', 'refresh_token'])
@@ -369,10 +244,10 @@ describe('renewal', () => {
 })
 
 test('logout revokes the refresh token and removes everything', async () => {
-  await signIn()
+  await machine.signIn()
   const [login] = machine.logins()
   expect(await logoutCommand.run({}, [], machine.context)).toBe(0)
-  expect(texts()).toEqual([])
+  expect(machine.files()).toEqual([])
   const client = { client_id: 'latchkey-cli', grant_type: 'refresh_token', refresh_token: login?.refreshToken ?? '' }
   const used = await fetch(`${provider.issuerUrl}/token`, { method: 'POST', body: new URLSearchParams(client) })
   expect(await used.json()).toMatchObject({ error: 'invalid_grant' })

@@ -159,6 +159,7 @@ const headers = {
   'referrer-policy': 'no-referrer',
   'content-type': 'text/plain; charset=utf-8',
   'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 
 function redirectTo(response: ServerResponse, location: string, more: Record<string, string> = {}): void {
