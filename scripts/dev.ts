@@ -46,9 +46,7 @@ export function devCommand(): Command {
     raiseOutboundLimit()
     // Every command loads this file, and only this one needs a server.
     const { startServer } = await import('../src/server/server.ts')
-    const { demonstration, findModel, prepareDemonstration, startCompanions } = await import(
-      '../src/dev/demonstration.ts'
-    )
+    const { demonstration, findModel, prepareDemonstration, startCompanions } = await import('./dev/demonstration.ts')
     const { options } = givenTo(all)
     const given = readConfig(options, defaults)
     const socketPath = socketPathFor(given)

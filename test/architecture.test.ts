@@ -34,13 +34,12 @@ const plan = [
   ...[
     'limits',
     'fault',
+    'runtime',
     'agent',
     'agent/login',
     'agent/commands',
-    'runtime',
     'scheduling',
     'values',
-    'transparency',
     'observe',
     'manual',
     'http',
@@ -51,8 +50,17 @@ const plan = [
   ...['federation/subject-token', 'federation/condition', 'federation/issuer', 'federation', 'federation/lint'],
   ...['federation/recording', 'page'],
   ...['presets/schema', 'presets/dialects', 'presets'],
-  ...['inference/upstream', 'inference/models', 'inference/queue', 'inference', 'monitoring', 'archive', 'alerts'],
   ...[
+    'inference/upstream',
+    'inference/models',
+    'inference/queue',
+    'inference',
+    'monitoring/alerts',
+    'monitoring',
+    'archive',
+  ],
+  ...[
+    'audit-log/transparency',
     'audit-log',
     'settings',
     'registry',
@@ -76,7 +84,6 @@ const plan = [
     'admin/doctor',
     'admin',
     'admin/transport',
-    'dev',
     'server',
     'main',
   ],
@@ -109,7 +116,7 @@ const pureRooms = [
   'src/presets/schema/',
   'src/presets/dialects/',
   'src/values/',
-  'src/transparency/',
+  'src/audit-log/transparency/',
 ]
 const pureFiles = [...pureRules, ...files.filter((file) => pureRooms.some((room) => file.startsWith(room)))]
 

@@ -5,7 +5,7 @@ import type { LineCounter } from 'yaml'
 import { sourcedIn } from '../../src/admin/kinds/kinds.ts'
 import { Fault } from '../../src/fault.ts'
 import { socketBodyBytesMax } from '../../src/limits.ts'
-import { deferLibrary } from '../../src/runtime/deferred-library.ts'
+import { deferLibrary } from '../../src/values/deferred-library.ts'
 import { rejectLongText } from './config-size.ts'
 import { readTextFile } from './input-files.ts'
 

@@ -1,6 +1,6 @@
 // A request that cannot take longer, return more, or lead elsewhere than its caller allows.
 import { describeError, Fault } from '../fault.ts'
-import { readBounded } from './bounded-stream.ts'
+import { readBounded } from '../runtime/bounded-stream.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 

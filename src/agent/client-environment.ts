@@ -1,5 +1,5 @@
 // The environment of a program whose API clients are to use Latchkey: what each client reads, and what it appends.
-import { proxyVariables } from './direct-hosts.ts'
+import { proxyVariables } from '../runtime/direct-hosts.ts'
 import type { Environment } from './identity.ts'
 
 const prefix = '/v1'

@@ -2,8 +2,8 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { Readable } from 'node:stream'
+import { isDirect } from '../runtime/direct-hosts.ts'
 import type { Fetch } from './bounded-fetch.ts'
-import { isDirect } from './direct-hosts.ts'
 
 /** Options of an agent of node:http that never uses a proxy, even with NODE_USE_ENV_PROXY. */
 export const withoutProxy = { proxyEnv: {} }

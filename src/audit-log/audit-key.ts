@@ -9,7 +9,7 @@ import {
   publicKeyFrom,
   type SignerKey,
   type VerifierKey,
-} from '../transparency/note.ts'
+} from './transparency/note.ts'
 
 const seedBytes = 32
 

@@ -4,7 +4,7 @@ import { hash, randomFillSync } from 'node:crypto'
 import type { LoggedRow } from '../../db/read/log-rows.ts'
 import { exchangeEntryKind, type LogRecordKind, type LogSource } from '../../db/schema/log-schema.ts'
 import type { LogEntry, NewLogEntry } from '../../db/tables/audit-log.ts'
-import { hashLeafText } from '../transparency/merkle.ts'
+import { hashLeafText } from './transparency/merkle.ts'
 
 /** The kinds of entries by the code that the database has for each. A code stands for a kind and the version of its text, for good. */
 const kinds = [

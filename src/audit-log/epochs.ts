@@ -13,9 +13,9 @@ import {
 import { readLogHead } from '../../db/tables/audit-log.ts'
 import { insertLogRecord } from '../../db/tables/log-records.ts'
 import type { Statement } from '../../db/write/rows.ts'
-import { parseCheckpoint, type SignedCheckpoint } from '../transparency/checkpoint.ts'
-import { isSameHash } from '../transparency/merkle.ts'
 import { createAuditKey, currentAuditKey, verifierOf } from './audit-key.ts'
+import { parseCheckpoint, type SignedCheckpoint } from './transparency/checkpoint.ts'
+import { isSameHash } from './transparency/merkle.ts'
 import { rootOf } from './tree.ts'
 
 export type Epoch = { number: number; name: string; origin: string }

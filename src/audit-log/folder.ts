@@ -4,9 +4,9 @@ import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import type { Orm } from '../../db/file/open.ts'
 import type { LogEntry } from '../../db/tables/audit-log.ts'
-import { parseCheckpoint } from '../transparency/checkpoint.ts'
-import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from '../transparency/tiles.ts'
 import { entryText, leafHash } from './entry.ts'
+import { parseCheckpoint } from './transparency/checkpoint.ts'
+import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from './transparency/tiles.ts'
 import { readEntries, readHashes } from './tree.ts'
 
 /** The bytes of a tile or bundle, from the database. */

@@ -16,12 +16,12 @@ import type { Writer } from '../../db/write/write.ts'
 import type { Log } from '../observe/log.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import type { MasterKeySource } from '../tokens/master-key.ts'
-import { parseCheckpoint } from '../transparency/checkpoint.ts'
-import type { SignerKey } from '../transparency/note.ts'
 import { createAuditKey, currentAuditKey, openAuditKey, verifierOf } from './audit-key.ts'
 import { beginEpoch, compareWith, type Epoch, parseOrigin, readEpoch, type Setback } from './epochs.ts'
 import { readPublished, readText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
+import { parseCheckpoint } from './transparency/checkpoint.ts'
+import type { SignerKey } from './transparency/note.ts'
 
 export type AuditLogContext = {
   database: Database

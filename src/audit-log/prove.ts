@@ -3,9 +3,9 @@ import type { Orm } from '../../db/file/open.ts'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
 import type { LogSource } from '../../db/schema/log-schema.ts'
 import { findLogEntry, type LogEntry } from '../../db/tables/audit-log.ts'
-import { inclusionParts } from '../transparency/merkle.ts'
 import { codesOf, entryText } from './entry.ts'
 import { formatRowProof } from './row-proof.ts'
+import { inclusionParts } from './transparency/merkle.ts'
 import { hashesOf } from './tree.ts'
 
 export type SignedSize = { size: number; note: string }

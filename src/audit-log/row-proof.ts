@@ -1,12 +1,12 @@
 // A proof that the audit log has a row: a tlog-proof file that brings the row, its salt and its entry along, so that its reader needs nothing
 // but the verifier key. Rules only.
 
-import { openCheckpoint } from '../transparency/checkpoint.ts'
-import { hashLeaf, isIncluded } from '../transparency/merkle.ts'
-import { checkSignature, type VerifierKey } from '../transparency/note.ts'
-import { formatProof, parseProof } from '../transparency/proof.ts'
 import { checkShape, type } from '../values/shape.ts'
 import { commitTo } from './entry.ts'
+import { openCheckpoint } from './transparency/checkpoint.ts'
+import { hashLeaf, isIncluded } from './transparency/merkle.ts'
+import { checkSignature, type VerifierKey } from './transparency/note.ts'
+import { formatProof, parseProof } from './transparency/proof.ts'
 
 /** What a proof has about its row: the text that the tree holds, and what opens its commitment. */
 export type ProvenRow = { entry: string; salt: string; row: string }

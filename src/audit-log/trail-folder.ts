@@ -2,11 +2,11 @@
 // one file for each proof, with a page to read and a text on how to check.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { VerifierKey } from '../transparency/note.ts'
-import { parseProof } from '../transparency/proof.ts'
 import { checkTrail, type TrailCheck } from './trail.ts'
 import { parseHead, parseRequest, type Trail, type TrailHead } from './trail-format.ts'
 import { exchangeFileOf, renderTrail } from './trail-page.ts'
+import type { VerifierKey } from './transparency/note.ts'
+import { parseProof } from './transparency/proof.ts'
 
 const headFile = 'trail.json'
 const requestsFile = 'requests.ndjson'

@@ -1,10 +1,11 @@
 // A trail: everything that the log and the ledger have of one subject, from its tokens to their cost, with proofs. Its reader needs nothing but
 // the verifier key. Rules only.
-import { hashBytes, hashLeaf, isIncluded } from '../transparency/merkle.ts'
-import { parseBase64, type VerifierKey } from '../transparency/note.ts'
+
 import type { ErasureBody } from './erasure-record.ts'
 import { type CheckedProof, checkRowProof } from './row-proof.ts'
 import type { Trail, TrailHead, TrailRequest } from './trail-format.ts'
+import { hashBytes, hashLeaf, isIncluded } from './transparency/merkle.ts'
+import { parseBase64, type VerifierKey } from './transparency/note.ts'
 import { recordName, type UsageDayBody } from './usage-days.ts'
 
 export type ProvenExchange = {

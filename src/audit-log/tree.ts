@@ -1,9 +1,9 @@
 // The tree of the audit log in the database: hashes of whole tiles are stored, all others are computed from at most 256 leaves or hashes.
 import type { Orm } from '../../db/file/open.ts'
 import { type LogEntry, type LogNode, readLogEntries, readLogNodes } from '../../db/tables/audit-log.ts'
-import { composeHash, type ProofPart, perfectHash, rootParts, type Subtree } from '../transparency/merkle.ts'
-import { tileWidth } from '../transparency/tiles.ts'
 import { leafHash } from './entry.ts'
+import { composeHash, type ProofPart, perfectHash, rootParts, type Subtree } from './transparency/merkle.ts'
+import { tileWidth } from './transparency/tiles.ts'
 
 const tileHeight = 8
 

@@ -15,9 +15,9 @@ import {
 } from '../../db/tables/log-records.ts'
 import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Writer } from '../../db/write/write.ts'
-import { createFrontier, type Frontier } from '../transparency/frontier.ts'
-import { hashLeafText } from '../transparency/merkle.ts'
 import type { ErasureBody } from './erasure-record.ts'
+import { createFrontier, type Frontier } from './transparency/frontier.ts'
+import { hashLeafText } from './transparency/merkle.ts'
 
 type KeyTotals = Record<(typeof summed)[number] | 'requests', number>
 

@@ -3,12 +3,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OnProgress } from '../../db/read/slices.ts'
-import { openCheckpoint, type SignedCheckpoint } from '../transparency/checkpoint.ts'
-import { createFrontier } from '../transparency/frontier.ts'
-import { hashLeaf, isSameHash, perfectHash } from '../transparency/merkle.ts'
-import { checkSignature, type VerifierKey } from '../transparency/note.ts'
-import { parseBundle, splitTile, type Tile, tilePath, tilesOf, tileWidth } from '../transparency/tiles.ts'
 import { createArchiveCheck } from './archive-check.ts'
+import { openCheckpoint, type SignedCheckpoint } from './transparency/checkpoint.ts'
+import { createFrontier } from './transparency/frontier.ts'
+import { hashLeaf, isSameHash, perfectHash } from './transparency/merkle.ts'
+import { checkSignature, type VerifierKey } from './transparency/note.ts'
+import { parseBundle, splitTile, type Tile, tilePath, tilesOf, tileWidth } from './transparency/tiles.ts'
 
 export type FolderCheck = {
   problems: string[]

@@ -2,10 +2,10 @@
 // another machine, with a folder that came by network or on a USB stick, and needs nothing of the installation.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openCheckpoint, type SignedCheckpoint } from '../transparency/checkpoint.ts'
-import { composeHash, consistencyParts, isConsistent, perfectHash, type Subtree } from '../transparency/merkle.ts'
-import { formatNote, type SignerKey, signNote, type VerifierKey } from '../transparency/note.ts'
-import { splitTile, tileOf, tilePath } from '../transparency/tiles.ts'
+import { openCheckpoint, type SignedCheckpoint } from './transparency/checkpoint.ts'
+import { composeHash, consistencyParts, isConsistent, perfectHash, type Subtree } from './transparency/merkle.ts'
+import { formatNote, type SignerKey, signNote, type VerifierKey } from './transparency/note.ts'
+import { splitTile, tileOf, tilePath } from './transparency/tiles.ts'
 
 /** Why a witness does not sign. */
 export type WitnessRefusal = {

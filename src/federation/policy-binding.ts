@@ -1,13 +1,14 @@
 // A policy with its organization, issuer and target key, read as one snapshot, and the check whether it currently
 // allows exchanges.
 import type { ApiKey, Organization } from '../../db/schema/schema.ts'
-import type { KeyRegistry } from '../keys/bearer.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { Policy } from './policy.ts'
 import { type Refusal, refuse } from './subject-token/refusal.ts'
 
 /** The part of the registry that an exchange reads. */
-export type TrustRegistry = Pick<KeyRegistry, 'keys' | 'organizations'> & {
+export type TrustRegistry = {
+  readonly organizations: ReadonlyMap<string, Readonly<Organization>>
+  readonly keys: ReadonlyMap<string, Readonly<ApiKey>>
   readonly issuers: ReadonlyMap<string, Issuer>
   readonly policies: ReadonlyMap<string, Policy>
   /** Reads rows that are deleted and no longer in memory. */

@@ -1,8 +1,8 @@
 // Reads request bodies, bounded in bytes and time and not compressed, and the JSON object in them.
 
-import { readBounded } from '../agent/bounded-stream.ts'
 import { Fault } from '../fault.ts'
 import { requestBodyMillisecondsMax } from '../limits.ts'
+import { readBounded } from '../runtime/bounded-stream.ts'
 import { clearDeadline, setDeadline } from '../scheduling/deadlines.ts'
 import { createPause, giveWay } from '../scheduling/give-way.ts'
 import { decodeUtf8 } from '../values/bytes.ts'

@@ -1,9 +1,9 @@
 // Measures a JSON text before it is parsed, and finds and replaces the members of its outermost object. It works on the bytes in slices, so
 // that no body blocks other requests. For text that is not JSON the result has no meaning; the parser refuses it.
 
-import { joinChunks } from '../agent/bounded-stream.ts'
 import { Fault } from '../fault.ts'
 import { jsonLevelsMax, jsonMembersMax, jsonOutermostMembersMax, jsonValuesMax } from '../limits.ts'
+import { joinChunks } from '../runtime/bounded-stream.ts'
 import { giveWay } from '../scheduling/give-way.ts'
 import { decodeUtf8 } from '../values/bytes.ts'
 

@@ -1,10 +1,9 @@
 // Gives load balancers time to notice that a node is going to stop, before it refuses connections.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Readiness } from '../monitoring/readiness.ts'
 import type { Follow } from './follow.ts'
 
 /** What leaving needs. */
-export type LeaveContext = { follow: Pick<Follow, 'liveNodes'>; readiness: Pick<Readiness, 'beginStop'> }
+export type LeaveContext = { follow: Pick<Follow, 'liveNodes'>; readiness: { beginStop: () => void } }
 
 /** Two checks of a load balancer that asks every two seconds, or the time in which Kubernetes removes an endpoint. */
 const leaveMilliseconds = 5_000

@@ -1,6 +1,7 @@
 // What serving the admin page requires: its origin, the sessions, the one-time links and the limit of sign-ins.
+
+import { isFromPage, type PageOrigin, pageOriginOf } from '../http/page-origin.ts'
 import type { BearerContext } from '../keys/bearer.ts'
-import { isFromPage, type PageOrigin, pageOriginOf } from './page-origin.ts'
 import { readCookie } from './session-cookie.ts'
 import { createSessions, type Session, type Sessions, sessionEnded } from './sessions.ts'
 import { createSignInLinks, type SignInLinks } from './sign-in-links.ts'

@@ -1,6 +1,6 @@
 // The cookie of a session: 32 random bytes as base64url. Only its SHA-256 is kept.
 import { hash, randomBytes } from 'node:crypto'
-import type { PageOrigin } from './page-origin.ts'
+import type { PageOrigin } from '../http/page-origin.ts'
 
 const tokenText = /^[\w-]{43}$/
 

@@ -1,7 +1,7 @@
 // Outbound requests on Bun and Deno: fetch with our own limits and trust, and name resolution.
 import { lookup } from 'node:dns/promises'
-import { directHosts, isDirect, proxyVariables } from '../agent/direct-hosts.ts'
 import { findDeno } from './deno.ts'
+import { directHosts, isDirect, proxyVariables } from './direct-hosts.ts'
 
 /**
  * `decompress: false` leaves an encoded body as it is. `ca`: certificates in PEM to trust instead of the public ones. `client`: the

@@ -1,5 +1,6 @@
 // What this process is doing at the moment that takes long: operations and scheduled runs, and how far each is.
-import type { OnProgress } from '../../db/read/slices.ts'
+
+type OnProgress = (done: number, total: number) => void
 
 /** `startedAt` in milliseconds since 1970 UTC. `done` of `total` rows or bytes; both zero until it reports. */
 export type Work = { readonly name: string; readonly startedAt: number; done: number; total: number }

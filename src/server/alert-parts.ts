@@ -1,10 +1,10 @@
 // Puts together what saves alerts and sends them, and what notices that budgets are nearly spent.
 
 import type { Needs } from '../admin/operation/context.ts'
-import { type Alerts, createAlerts } from '../alerts/alerts.ts'
-import { type BudgetAlerts, createBudgetAlerts } from '../alerts/budget-alerts.ts'
-import { createOutbox, type Outbox } from '../alerts/outbox.ts'
-import { sendEvent } from '../alerts/send.ts'
+import { type Alerts, createAlerts } from '../monitoring/alerts/alerts.ts'
+import { type BudgetAlerts, createBudgetAlerts } from '../monitoring/alerts/budget-alerts.ts'
+import { createOutbox, type Outbox } from '../monitoring/alerts/outbox.ts'
+import { sendEvent } from '../monitoring/alerts/send.ts'
 import { createFindingCounts, type FindingCounts } from '../monitoring/finding-counts.ts'
 import type { Metrics } from '../observe/metrics.ts'
 

@@ -2,9 +2,9 @@
 // uses, warns of issuer keys that expire, probes upstreams and lets the doctor examine everything.
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RunOperation } from '../admin/operations.ts'
-import { noteFindings } from '../alerts/finding-alerts.ts'
 import { describeError } from '../fault.ts'
 import { archiveCheckMilliseconds, backupCheckMilliseconds } from '../limits.ts'
+import { noteFindings } from '../monitoring/alerts/finding-alerts.ts'
 import { every } from '../scheduling/every.ts'
 import type { Context } from './context.ts'
 import { watchKeyExpiry } from './key-expiry-log.ts'

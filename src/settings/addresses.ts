@@ -1,7 +1,7 @@
 // Where clients reach a server: the base URL that follows from the settings, and addresses as text.
 
 import { Fault } from '../fault.ts'
-import { allowsSessions, pageOriginOf } from '../page/page-origin.ts'
+import { allowsSessions, pageOriginOf } from '../http/page-origin.ts'
 import type { Config } from './config.ts'
 import type { ListenAddress } from './setting-values.ts'
 

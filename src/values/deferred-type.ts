@@ -1,7 +1,7 @@
 // arktype's `type`. The library is loaded, and a definition parsed, at the first use of a type: loading it takes 120 ms and 20 MB, which a
 // server that only exchanges and forwards, and most commands, never need. It does not know what the definitions say.
 import type { type as arktype } from 'arktype'
-import { deferLibrary } from '../runtime/deferred-library.ts'
+import { deferLibrary } from './deferred-library.ts'
 
 /** Methods that make a new type, so that calling one does not parse the type before it. */
 const derivations = new Set([

@@ -12,8 +12,7 @@ import { type AuditLog, createAuditLog } from '../../src/audit-log/audit-log.ts'
 import { codesOf, commitTo, entryText } from '../../src/audit-log/entry.ts'
 import { parseOrigin } from '../../src/audit-log/epochs.ts'
 import { type AuditLogContext, checkpointFileFor } from '../../src/audit-log/open-log.ts'
-import { hashesOf, readEntries, rootOf } from '../../src/audit-log/tree.ts'
-import { openCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../src/transparency/checkpoint.ts'
+import { openCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../src/audit-log/transparency/checkpoint.ts'
 import {
   consistencyParts,
   hashLeaf,
@@ -21,9 +20,10 @@ import {
   inclusionParts,
   isConsistent,
   isIncluded,
-} from '../../src/transparency/merkle.ts'
-import { checkSignature } from '../../src/transparency/note.ts'
-import { parseBundle, parseTilePath, splitTile, tilePath, tilesOf } from '../../src/transparency/tiles.ts'
+} from '../../src/audit-log/transparency/merkle.ts'
+import { checkSignature } from '../../src/audit-log/transparency/note.ts'
+import { parseBundle, parseTilePath, splitTile, tilePath, tilesOf } from '../../src/audit-log/transparency/tiles.ts'
+import { hashesOf, readEntries, rootOf } from '../../src/audit-log/tree.ts'
 import { onFile } from '../support/file-only.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
 import {

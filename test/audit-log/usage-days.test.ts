@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { listLogRecords } from '../../db/tables/log-records.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
+import { hashLeaf, hashNode } from '../../src/audit-log/transparency/merkle.ts'
 import { checkUsageDays, createDayClosing, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
-import { hashLeaf, hashNode } from '../../src/transparency/merkle.ts'
 import {
   createDatabase,
   insertOrganizationRows,

@@ -1,6 +1,6 @@
 // What an exchange costs: CPU time of the serving process, on warm keys, with policy look-up, condition and committed audit record, against
 // the bare limit of the runtime and against oidc-provider with a token-exchange grant.
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import { audience, exchangeFields, listenLocally, mintAt, subject } from '../support/latchkey.ts'
 import { contest } from './contest.ts'
 import { type Contestant, concurrencies, type Installed, installLatchkey, spawnServer } from './measure.ts'

@@ -1,7 +1,7 @@
 // What the gateway is measured against: the upstream with nothing between, and others that stand between as Latchkey does.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import { freePort } from '../support/free-port.ts'
 import { audience, listenLocally, mintAt, postExchange, subject } from '../support/latchkey.ts'
 import { installGateway } from '../support/real-parts.ts'

@@ -2,7 +2,7 @@
 // exchanges, and planning and applying a document with 1,000 policies.
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import { gitlab } from '../../src/federation/lint/gitlab.ts'
 import { goodPolicies } from '../federation/lint/good-policies.ts'
 import { findingsOf } from '../federation/lint/linting.ts'

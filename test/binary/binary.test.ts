@@ -4,8 +4,8 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path'
 import { migrations } from '../../db/schema/migrate.ts'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { takeKeyPair } from '../support/key-pairs.ts'

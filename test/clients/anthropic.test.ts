@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import { outboundFetch } from '../../src/runtime/outbound.ts'
 import { listenLocally, type Row, temporaryFolder, upstreamApiKey } from '../support/latchkey.ts'

@@ -5,7 +5,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import type { OpenRouter } from '@openrouter/sdk'
 import type { ChatResult, ChatStreamChunk } from '@openrouter/sdk/models'
 import OpenAI, { BadRequestError, NotFoundError, PermissionDeniedError } from 'openai'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import { type Federation, listenLocally, type Row, startFederation, upstreamApiKey } from '../support/latchkey.ts'
 import { createPreset, failureOf, officialClient, question } from '../support/official-client.ts'
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dashboard } from '../../scripts/deploy/grafana-dashboard.ts'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import { type Family, families } from '../../src/observe/metric-families.ts'
 import {
   type Federation,

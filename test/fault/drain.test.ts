@@ -1,6 +1,6 @@
 // A stop signal shuts the server down gracefully: it finishes and commits running work, then exits with code 0.
 import { afterEach, expect, test } from 'bun:test'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import type { Handler } from '../../src/runtime/listener.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { onFile } from '../support/file-only.ts'

@@ -3,8 +3,8 @@
 // LATCHKEY_TEST_KILLS makes it larger: of so many kills, every fifth is of the database. It then prints what it counted.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import { killsOr } from '../support/chance.ts'
 import { readDatabaseFile } from '../support/database-file.ts'

@@ -1,8 +1,8 @@
 // Five hundred exchanges race with an admin's change, half of them waiting for their issuer's key set. An exchange that
 // reaches minting after the change was acknowledged gets no token if the change forbids it.
 import { expect, test } from 'bun:test'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import type { OperationName } from '../../src/admin/operations.ts'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
 import { takeKeyPair } from '../support/key-pairs.ts'
 import {
   audience,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkRowProof } from '../../src/audit-log/row-proof.ts'
-import { parseVerifierKey, type VerifierKey } from '../../src/transparency/note.ts'
+import { parseVerifierKey, type VerifierKey } from '../../src/audit-log/transparency/note.ts'
 import { type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
 
 type Key = { id: string; key: string }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { TrailItem } from '../../src/admin/audit-trail.ts'
 import { checkTrailFolder, writeTrail } from '../../src/audit-log/trail-folder.ts'
 import { parseRequest, type TrailHead } from '../../src/audit-log/trail-format.ts'
-import { parseVerifierKey, type VerifierKey } from '../../src/transparency/note.ts'
+import { parseVerifierKey, type VerifierKey } from '../../src/audit-log/transparency/note.ts'
 import { audience, type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000

@@ -1,6 +1,6 @@
 // Budgets, rates and replay protection across nodes, and key sets that nodes share.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import { takeKeyPair } from '../support/key-pairs.ts'
 import {
   audience,

@@ -1,6 +1,6 @@
 // Presets are on disk when a change returns: a restarted server knows them, their versions and who may use them.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import { type Installation, install } from '../support/installation.ts'
 import { type Row, upstreamApiKey } from '../support/latchkey.ts'
 

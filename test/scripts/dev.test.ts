@@ -2,7 +2,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import {
   listenLocally,

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { type Installation, install, type Trust, trust } from '../support/installation.ts'

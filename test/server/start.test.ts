@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import { takeKeyPair } from '../support/key-pairs.ts'
 import {
   audience,
@@ -37,11 +37,13 @@ async function loadedIn({ process: child }: ServingProcess): Promise<Set<string>
   rmSync(modulesFile, { force: true })
   child.kill('SIGUSR2')
   await until('the list of modules', () => existsSync(modulesFile))
-  const paths = readFileSync(modulesFile, 'utf8').matchAll(/node_modules\/((?:@[^/]+\/)?[^/\n]+)|(src\/\w+)/g)
+  const paths = readFileSync(modulesFile, 'utf8').matchAll(
+    /node_modules\/((?:@[^/]+\/)?[^/\n]+)|(src\/\w+|scripts\/dev)\//g,
+  )
   return new Set(Array.from(paths, ([, name, room]) => name ?? room ?? ''))
 }
 
-const heavy = ['arktype', '@ark/schema', '@marcbachmann/cel-js', 'diff', 'string-width', 'src/dev']
+const heavy = ['arktype', '@ark/schema', '@marcbachmann/cel-js', 'diff', 'string-width', 'scripts/dev']
 
 async function configure(name: string, ...args: string[]) {
   const { code, stdout, stderr } = await runCommand([name, ...args, '--json'], { cwd, env })

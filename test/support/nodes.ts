@@ -1,7 +1,7 @@
 // Several nodes on one server database, in the test's own process, with an issuer and an upstream that all of them use.
 
-import { createEchoUpstream } from '../../src/dev/echo-upstream.ts'
-import { createTestIssuer } from '../../src/dev/test-issuer.ts'
+import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
+import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
 import type { Dependencies } from '../../src/server/context.ts'
 import { type HranaServer, startHranaServer } from './hrana-server.ts'
 import { takeKeyPair } from './key-pairs.ts'

@@ -2,8 +2,8 @@
 // admin/webhooks.
 
 import { alertTypes, type Webhook } from '../../../db/schema/alert-schema.ts'
-import { secretProblem } from '../../alerts/signature.ts'
 import { issuerCaCharactersMax, urlCharactersMax } from '../../limits.ts'
+import { secretProblem } from '../../monitoring/alerts/signature.ts'
 import { type } from '../../values/shape.ts'
 import { nameShape, textCheckedLater } from '../../values/shapes.ts'
 import { type Fields, storedTime } from './fields.ts'

@@ -1,8 +1,7 @@
 // One sign-in on its way to the issuer and back: what only the browser that began it has, in a sealed cookie. The server keeps nothing, so
 // any node can finish it.
 import { randomBytes } from 'node:crypto'
-import { parseObject } from '../../agent/unverified-claims.ts'
-import type { PageOrigin } from '../../page/page-origin.ts'
+import type { PageOrigin } from '../../http/page-origin.ts'
 import { decrypt, encrypt } from '../../tokens/master-key.ts'
 
 export type Attempt = { issuerId: string; state: string; nonce: string; verifier: string; begunAt: number }
@@ -38,7 +37,7 @@ export async function readAttempt(
   if (sent.length !== 1 || sealed.length > cookieCharactersMax) return undefined
   try {
     const text = new TextDecoder().decode(await decrypt(masterKey, context, sealed))
-    const attempt = parseObject(text) as Attempt
+    const attempt = JSON.parse(text) as Attempt
     const age = now - attempt.begunAt
     return age >= 0 && age <= lifetimeSeconds * 1_000 ? attempt : undefined
   } catch {

@@ -1,5 +1,5 @@
 // The CEL library, loaded when the first condition is compiled: it takes 6 ms and 10 MB, and many sites have none.
-import { deferLibrary } from '../../runtime/deferred-library.ts'
+import { deferLibrary } from '../../values/deferred-library.ts'
 
 export const celLibrary = deferLibrary(
   '@marcbachmann/cel-js',

@@ -1,9 +1,9 @@
 // Fetches a JSON document from an issuer, with limits on origin, time, size and redirects.
 import { isIP } from 'node:net'
-import { readBounded } from '../../agent/bounded-stream.ts'
-import { isDirect } from '../../agent/direct-hosts.ts'
 import { Fault } from '../../fault.ts'
 import { issuerDocumentBytesMax, issuerFetchMillisecondsMax, issuerRedirectsMax } from '../../limits.ts'
+import { readBounded } from '../../runtime/bounded-stream.ts'
+import { isDirect } from '../../runtime/direct-hosts.ts'
 import type { Fetch, FetchInit } from '../../runtime/outbound.ts'
 import type { AddressList } from '../../values/ip-address.ts'
 import { describeFetchFailure } from './fetch-failure.ts'

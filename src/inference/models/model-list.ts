@@ -1,8 +1,8 @@
 // The response of an inference server to `/models`: read up to a limit, and the models in it.
 
-import { readBounded } from '../../agent/bounded-stream.ts'
 import { Fault } from '../../fault.ts'
 import { upstreamListBytesMax } from '../../limits.ts'
+import { readBounded } from '../../runtime/bounded-stream.ts'
 
 export type Model = { id: string }
 

@@ -1,10 +1,10 @@
 // An OpenAI-compatible inference server that returns the text of the request, as JSON or as an event stream, and counts words as tokens.
-import { Fault } from '../fault.ts'
-import { readBody } from '../http/body.ts'
-import { errorReply, json } from '../http/reply.ts'
-import { echoBodyBytesMax } from '../limits.ts'
-import type { Handler } from '../runtime/listener.ts'
-import { decodeUtf8 } from '../values/bytes.ts'
+import { Fault } from '../../src/fault.ts'
+import { readBody } from '../../src/http/body.ts'
+import { errorReply, json } from '../../src/http/reply.ts'
+import { echoBodyBytesMax } from '../../src/limits.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
+import { decodeUtf8 } from '../../src/values/bytes.ts'
 import { dialects, type Echo, wordsOf } from './echo-dialects.ts'
 
 type Message = { role?: string; content?: unknown }

@@ -1,10 +1,10 @@
 // Notices when a counter of a budget reaches a percent of what one of its windows allows. What is reached is found again at every start, so
 // that a crash between the ledger's commit and that of the alert loses nothing.
-import { createPace } from '../../db/read/pace.ts'
-import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
-import type { Budget } from '../spending/budget.ts'
-import type { RemainingAmount } from '../spending/budget-state.ts'
-import type { Budgets } from '../spending/budgets.ts'
+import { createPace } from '../../../db/read/pace.ts'
+import type { BudgetPeriod } from '../../../db/schema/budget-schema.ts'
+import type { Budget } from '../../spending/budget.ts'
+import type { RemainingAmount } from '../../spending/budget-state.ts'
+import type { Budgets } from '../../spending/budgets.ts'
 import type { Alerts } from './alerts.ts'
 
 export type BudgetAlerts = {

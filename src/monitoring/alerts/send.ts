@@ -1,11 +1,11 @@
 // Sends one event to one webhook: where it may go, its signature, and whether it arrived. It knows no database.
 import { isIP } from 'node:net'
-import type { AlertType } from '../../db/schema/alert-schema.ts'
-import { isDirect } from '../agent/direct-hosts.ts'
-import { describeFetchFailure } from '../federation/issuer/fetch-failure.ts'
-import { connect, type Outbound } from '../federation/issuer/guarded-fetch.ts'
-import { hostOf } from '../federation/issuer/issuer-url.ts'
-import type { AddressList } from '../values/ip-address.ts'
+import type { AlertType } from '../../../db/schema/alert-schema.ts'
+import { describeFetchFailure } from '../../federation/issuer/fetch-failure.ts'
+import { connect, type Outbound } from '../../federation/issuer/guarded-fetch.ts'
+import { hostOf } from '../../federation/issuer/issuer-url.ts'
+import { isDirect } from '../../runtime/direct-hosts.ts'
+import type { AddressList } from '../../values/ip-address.ts'
 import { signedHeaders } from './signature.ts'
 import { addressProblem, webhookUrlProblem } from './webhook-url.ts'
 

@@ -1,6 +1,6 @@
 // Which hosts a proxy never gets to see.
 import { expect, test } from 'bun:test'
-import { isDirect } from '../../src/agent/direct-hosts.ts'
+import { isDirect } from '../../src/runtime/direct-hosts.ts'
 
 test('this machine, its links and metadata services, however they are written', () => {
   const hosts = [

@@ -1,10 +1,10 @@
 // An identity provider for development: RS256 and ES256 keys, discovery, JWKS, and a mint that signs any claims. Never use it in production.
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
-import { Fault } from '../fault.ts'
-import { readBody } from '../http/body.ts'
-import { errorReply, json } from '../http/reply.ts'
-import type { Handler } from '../runtime/listener.ts'
-import { decodeUtf8 } from '../values/bytes.ts'
+import { Fault } from '../../src/fault.ts'
+import { readBody } from '../../src/http/body.ts'
+import { errorReply, json } from '../../src/http/reply.ts'
+import type { Handler } from '../../src/runtime/listener.ts'
+import { decodeUtf8 } from '../../src/values/bytes.ts'
 
 const algorithms = ['RS256', 'ES256'] as const
 const mintBodyBytesLimit = 64 * 1024

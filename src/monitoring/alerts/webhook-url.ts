@@ -1,8 +1,8 @@
 // Where alerts may be sent: https:// to any public host, and private addresses only in networks that the operator names. It sends nothing.
 import { isIP } from 'node:net'
-import { hostOf, objectionToNetwork } from '../federation/issuer/issuer-url.ts'
-import { urlCharactersMax } from '../limits.ts'
-import { type AddressList, addressList } from '../values/ip-address.ts'
+import { hostOf, objectionToNetwork } from '../../federation/issuer/issuer-url.ts'
+import { urlCharactersMax } from '../../limits.ts'
+import { type AddressList, addressList } from '../../values/ip-address.ts'
 
 export const webhookNetworksSetting = 'LATCHKEY_WEBHOOK_NETWORKS'
 const nowhere = addressList()

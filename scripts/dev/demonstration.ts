@@ -1,12 +1,12 @@
 // The demonstration of `dev`: a test issuer and an upstream next to the server, and a matching key, issuer and policy in a separate database.
 
-import type { RunOperation } from '../admin/operations.ts'
-import { Fault } from '../fault.ts'
-import { upstreamListMillisecondsMax } from '../limits.ts'
-import { type Listener, listen } from '../runtime/listen.ts'
-import { outboundFetch } from '../runtime/outbound.ts'
-import { formatAddress } from '../settings/addresses.ts'
-import type { Config } from '../settings/config.ts'
+import type { RunOperation } from '../../src/admin/operations.ts'
+import { Fault } from '../../src/fault.ts'
+import { upstreamListMillisecondsMax } from '../../src/limits.ts'
+import { type Listener, listen } from '../../src/runtime/listen.ts'
+import { outboundFetch } from '../../src/runtime/outbound.ts'
+import { formatAddress } from '../../src/settings/addresses.ts'
+import type { Config } from '../../src/settings/config.ts'
 import { createEchoUpstream } from './echo-upstream.ts'
 import { createTestIssuer } from './test-issuer.ts'
 

@@ -1,11 +1,11 @@
 // Where webhooks may lead, their signatures and how long a retry waits.
 import { describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
-import { retryDelay } from '../../src/alerts/outbox.ts'
-import { sendEvent } from '../../src/alerts/send.ts'
-import { newSecret, secretProblem, signedHeaders } from '../../src/alerts/signature.ts'
-import { addressProblem, webhookUrlProblem } from '../../src/alerts/webhook-url.ts'
-import { addressList } from '../../src/values/ip-address.ts'
+import { retryDelay } from '../../../src/monitoring/alerts/outbox.ts'
+import { sendEvent } from '../../../src/monitoring/alerts/send.ts'
+import { newSecret, secretProblem, signedHeaders } from '../../../src/monitoring/alerts/signature.ts'
+import { addressProblem, webhookUrlProblem } from '../../../src/monitoring/alerts/webhook-url.ts'
+import { addressList } from '../../../src/values/ip-address.ts'
 
 const containing = (problem: string | undefined) =>
   problem === undefined ? undefined : expect.stringContaining(problem)

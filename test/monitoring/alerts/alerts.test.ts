@@ -1,11 +1,11 @@
 // Alerts as a receiver of webhooks and an operator meet them: what is sent, once or again, what is not, and what is seen of failures.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { metricsText } from '../../src/monitoring/metrics-report.ts'
-import { examineNow } from '../../src/server/schedules.ts'
-import { question } from '../support/inference.ts'
-import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
-import { isServerKind } from '../support/server-kind.ts'
-import { type ReceivedEvent, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { metricsText } from '../../../src/monitoring/metrics-report.ts'
+import { examineNow } from '../../../src/server/schedules.ts'
+import { question } from '../../support/inference.ts'
+import { type Federation, type Row, startFederation } from '../../support/latchkey.ts'
+import { isServerKind } from '../../support/server-kind.ts'
+import { type ReceivedEvent, startWebhookReceiver, type WebhookReceiver } from '../../support/webhook-receiver.ts'
 
 type Key = Row & { key: string }
 type Hook = Row & { waiting: number; failing_since: string | null; delivered_at: string | null; problem: string | null }

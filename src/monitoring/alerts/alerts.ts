@@ -1,11 +1,11 @@
 // Alerts: saves what happened, once each, with its deliveries, and logs and counts it. The outbox sends what is saved.
-import type { Orm } from '../../db/file/open.ts'
-import type { AlertType } from '../../db/schema/alert-schema.ts'
-import { type NewAlert, raiseAlerts, savedAlerts } from '../../db/tables/alerts.ts'
-import type { Statement } from '../../db/write/rows.ts'
-import type { Writer } from '../../db/write/write.ts'
-import { describeError } from '../fault.ts'
-import type { Log } from '../observe/log.ts'
+import type { Orm } from '../../../db/file/open.ts'
+import type { AlertType } from '../../../db/schema/alert-schema.ts'
+import { type NewAlert, raiseAlerts, savedAlerts } from '../../../db/tables/alerts.ts'
+import type { Statement } from '../../../db/write/rows.ts'
+import type { Writer } from '../../../db/write/write.ts'
+import { describeError } from '../../fault.ts'
+import type { Log } from '../../observe/log.ts'
 
 /** What happened. Of two with the same `subject`, only the first is saved, until it has ended. `neededUntil` as in the table. */
 export type AlertDraft = {

@@ -1,16 +1,16 @@
 // Alerts and the outbox on one database, as several nodes share it: what is raised twice, claimed twice, given up, bounded and removed.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import type { Webhook } from '../../db/schema/alert-schema.ts'
-import { readDeliveryStates } from '../../db/tables/alerts.ts'
-import { insertWebhook } from '../../db/tables/webhooks.ts'
-import { createWriter, type Writer } from '../../db/write/write.ts'
-import { type AlertDraft, createAlerts } from '../../src/alerts/alerts.ts'
-import { createOutbox, type DeliveryOutcome } from '../../src/alerts/outbox.ts'
-import type { SendOutcome, WebhookEvent } from '../../src/alerts/send.ts'
-import { newSecret } from '../../src/alerts/signature.ts'
-import { sealCredential } from '../../src/inference/upstream/credentials.ts'
-import { importMasterKey } from '../../src/tokens/master-key.ts'
-import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../support/rows.ts'
+import type { Webhook } from '../../../db/schema/alert-schema.ts'
+import { readDeliveryStates } from '../../../db/tables/alerts.ts'
+import { insertWebhook } from '../../../db/tables/webhooks.ts'
+import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { sealCredential } from '../../../src/inference/upstream/credentials.ts'
+import { type AlertDraft, createAlerts } from '../../../src/monitoring/alerts/alerts.ts'
+import { createOutbox, type DeliveryOutcome } from '../../../src/monitoring/alerts/outbox.ts'
+import type { SendOutcome, WebhookEvent } from '../../../src/monitoring/alerts/send.ts'
+import { newSecret } from '../../../src/monitoring/alerts/signature.ts'
+import { importMasterKey } from '../../../src/tokens/master-key.ts'
+import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../../support/rows.ts'
 
 const hour = 3_600_000
 const rows = organizationRows('own')

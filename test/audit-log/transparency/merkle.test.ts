@@ -12,8 +12,8 @@ import {
   isIncluded,
   rootParts,
   type Subtree,
-} from '../../src/transparency/merkle.ts'
-import cases from '../fixtures/transparency/merkle-cases.json'
+} from '../../../src/audit-log/transparency/merkle.ts'
+import cases from '../../fixtures/transparency/merkle-cases.json'
 
 const bytes = (text: string) => Buffer.from(text, 'base64')
 const proofOf = ({ proof }: { proof: string[] | null }) => (proof ?? []).map(bytes)

@@ -1,6 +1,6 @@
 // The outbox: delivers saved alerts to webhooks, each at least once, and again with the same id until it arrives or a day has passed.
-import type { Orm } from '../../db/file/open.ts'
-import type { Webhook } from '../../db/schema/alert-schema.ts'
+import type { Orm } from '../../../db/file/open.ts'
+import type { Webhook } from '../../../db/schema/alert-schema.ts'
 import {
   claimDelivery,
   type DueDelivery,
@@ -9,11 +9,11 @@ import {
   releaseClaims,
   removeOldAlerts,
   updateDelivery,
-} from '../../db/tables/alerts.ts'
-import type { Writer } from '../../db/write/write.ts'
-import { describeError } from '../fault.ts'
-import { openCredential } from '../inference/upstream/credentials.ts'
-import type { Log } from '../observe/log.ts'
+} from '../../../db/tables/alerts.ts'
+import type { Writer } from '../../../db/write/write.ts'
+import { describeError } from '../../fault.ts'
+import { openCredential } from '../../inference/upstream/credentials.ts'
+import type { Log } from '../../observe/log.ts'
 import { type SendOutcome, type WebhookEvent, type WebhookTarget, webhookAnswerMillisecondsMax } from './send.ts'
 
 export type DeliveryOutcome = 'delivered' | 'failed' | 'given_up'

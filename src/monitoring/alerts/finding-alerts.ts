@@ -1,7 +1,7 @@
 // Turns the findings of the doctor into alerts: one when a finding appears, and one when it is gone.
 import { createHash } from 'node:crypto'
-import type { Orm } from '../../db/file/open.ts'
-import { endAlerts, listOpenFindings, markSeen } from '../../db/tables/alerts.ts'
+import type { Orm } from '../../../db/file/open.ts'
+import { endAlerts, listOpenFindings, markSeen } from '../../../db/tables/alerts.ts'
 import type { AlertDraft, Alerts } from './alerts.ts'
 
 /** A finding of the doctor, and whose it is. */

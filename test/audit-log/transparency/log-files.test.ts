@@ -2,8 +2,14 @@
 // note specification, and hostile text.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { checkpointText, openCheckpoint, parseCheckpoint } from '../../src/transparency/checkpoint.ts'
-import { composeHash, hashLeaf, inclusionParts, isIncluded, rootParts } from '../../src/transparency/merkle.ts'
+import { checkpointText, openCheckpoint, parseCheckpoint } from '../../../src/audit-log/transparency/checkpoint.ts'
+import {
+  composeHash,
+  hashLeaf,
+  inclusionParts,
+  isIncluded,
+  rootParts,
+} from '../../../src/audit-log/transparency/merkle.ts'
 import {
   checkSignature,
   createSignerKey,
@@ -12,8 +18,8 @@ import {
   parseVerifierKey,
   signNote,
   type VerifierKey,
-} from '../../src/transparency/note.ts'
-import { formatProof, parseProof } from '../../src/transparency/proof.ts'
+} from '../../../src/audit-log/transparency/note.ts'
+import { formatProof, parseProof } from '../../../src/audit-log/transparency/proof.ts'
 import {
   formatBundle,
   parseBundle,
@@ -22,8 +28,8 @@ import {
   tileOf,
   tilePath,
   tilesOf,
-} from '../../src/transparency/tiles.ts'
-import tessera from '../fixtures/transparency/tessera-log.json'
+} from '../../../src/audit-log/transparency/tiles.ts'
+import tessera from '../../fixtures/transparency/tessera-log.json'
 
 const words = 'one two three four five six seven eit nain ten ileven twelf threeten fourten fivten'.split(' ')
 const entries = words.map((word) => Buffer.from(word))
