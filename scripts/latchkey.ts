@@ -1,8 +1,11 @@
 // The program `latchkey`: its commands, of which it loads the one that runs.
-import { Command } from 'commander'
+import { Command, Help } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { runProgram, withSettingsBefore } from './shared/command-line.ts'
 import { withVersionOption } from './version.ts'
+
+/** What `listCommands` returns, as JSON. Only a built program has it (scripts/build/release/compile.ts). */
+declare const LATCHKEY_COMMANDS: string | undefined
 
 /** In the order of `--help`. */
 const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
@@ -58,15 +61,28 @@ export async function runLatchkey(argv: string[]): Promise<void> {
 /** These show every command. */
 const describesAll = ['help', 'man']
 
+const helpOptions = ['-h', '--help']
+
 /** They show no command. */
 const versionOptions = ['-v', '-V', '--version']
 
 /** What a shell runs to complete a command line. No help shows it. */
 const completionWord = '__complete'
 
-/** The program with the commands that these arguments need. */
+/** What `--help` says of each command: how it is called, and its description. */
+export async function listCommands(): Promise<[term: string, description: string][]> {
+  const { commands } = await loadProgram(['help'])
+  return commands.map((made) => [new Help().subcommandTerm(made), made.description()])
+}
+
+/** The program with the commands that these arguments need. A built program loads none to list them all. */
 export async function loadProgram(argv: string[]): Promise<Command> {
   const program = describeProgram()
+  if (typeof LATCHKEY_COMMANDS !== 'undefined' && argv.length === 1 && helpOptions.includes(argv[0] ?? '')) {
+    for (const [term, description] of JSON.parse(LATCHKEY_COMMANDS) as Awaited<ReturnType<typeof listCommands>>)
+      program.addCommand(new Command(term).description(description))
+    return program
+  }
   for (const load of neededFor(argv)) program.addCommand((await load())())
   return program
 }

@@ -14,15 +14,19 @@ const constructors = new Set(['enumerated', 'unit'])
 type Method = (...args: unknown[]) => object
 type RealType = Method & Record<PropertyKey, unknown>
 
-/** Stands for a type until something reads or calls it, and then behaves as the type itself. */
-function defer(make: () => object): object {
+/**
+ * Stands for a type until something reads or calls it, and then behaves as the type itself. With `acceptsNothing`, the type returns an object
+ * without members as it is, for which nothing need be loaded.
+ */
+function defer(make: () => object, acceptsNothing = false): object {
   let made: RealType | undefined
   const resolve = (): RealType => {
     made ??= make() as RealType
     return made
   }
   return new Proxy(() => {}, {
-    apply: (_target, _this, args: unknown[]) => resolve()(...args),
+    apply: (_target, _this, args: unknown[]) =>
+      acceptsNothing && isEmptyObject(args[0]) ? args[0] : resolve()(...args),
     get: (_target, name) =>
       made === undefined && derivations.has(String(name))
         ? (...args: unknown[]) => defer(() => (resolve()[name] as Method)(...args))
@@ -30,6 +34,21 @@ function defer(make: () => object): object {
     has: (_target, name) => Reflect.has(resolve(), name),
     getPrototypeOf: () => Reflect.getPrototypeOf(resolve()),
   })
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.getPrototypeOf(value) === Object.prototype &&
+    Object.keys(value).length === 0
+  )
+}
+
+/** Whether all members that a definition names are optional. A member with a default is not. */
+function isOptionalThroughout(definition: unknown): boolean {
+  if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) return false
+  return Object.keys(definition).every((name) => name === '+' || /[^\\]\?$/.test(name))
 }
 
 const configuration = deferLibrary('arktype/config', () => require('arktype/config') as typeof import('arktype/config'))
@@ -51,11 +70,17 @@ export function loadTypes(): void {
   loaded()
 }
 
+/** Whether a type returned what is wrong with a value. Nothing is, as long as the library is not loaded. */
+export function isErrors(result: unknown): result is arktype.errors {
+  return loadedType !== undefined && result instanceof loadedType.errors
+}
+
 const callable = () => loaded() as unknown as Method & Record<PropertyKey, Method>
 
 /** Use it as arktype's `type`; what it returns has the same interface. A wrong definition throws at its first use. */
 export const type: typeof arktype = new Proxy((() => {}) as unknown as typeof arktype, {
-  apply: (_target, _this, args: unknown[]) => defer(() => callable()(...args)),
+  apply: (_target, _this, args: unknown[]) =>
+    defer(() => callable()(...args), args.length === 1 && isOptionalThroughout(args[0])),
   get: (_target, name) =>
     constructors.has(String(name))
       ? (...args: unknown[]) => defer(() => (callable()[name] as Method)(...args))

@@ -1,7 +1,7 @@
 // arktype as this program uses it. Import `type` from here, never from the package.
 import { Fault } from '../fault.ts'
 import { inputDepthMax, inputEntriesMax } from '../limits.ts'
-import { type } from './deferred-type.ts'
+import { isErrors, type type } from './deferred-type.ts'
 import { hideApiKeys } from './id-text.ts'
 
 export { type } from './deferred-type.ts'
@@ -18,7 +18,7 @@ export function checkShape<Input>(
 ): Input {
   checkContents(value, bounds, 1)
   const input = shape(value)
-  if (input instanceof type.errors) throw new Fault('invalid', hideApiKeys(input.summary), { field: fieldOf(input) })
+  if (isErrors(input)) throw new Fault('invalid', hideApiKeys(input.summary), { field: fieldOf(input) })
   return input
 }
 

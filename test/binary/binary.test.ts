@@ -6,6 +6,7 @@ import { migrations } from '../../db/schema/migrate.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createEchoUpstream } from '../../scripts/dev/echo-upstream.ts'
 import { createTestIssuer } from '../../scripts/dev/test-issuer.ts'
+import { loadProgram } from '../../scripts/latchkey.ts'
 import type { Listener } from '../../src/runtime/listen.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { takeKeyPair } from '../support/key-pairs.ts'
@@ -91,6 +92,13 @@ test('the binary reports its version and teaches', async () => {
   const help = await run(['policies', 'create', '--help'])
   expect([help.code, help.stderr]).toEqual([0, ''])
   expect(help.stdout).toContain('Examples:\n  $ latchkey policies create')
+})
+
+test('the binary lists all commands as the commands describe themselves', async () => {
+  const helpOfAll = (await loadProgram(['help'])).helpInformation()
+  const commandsOf = (text: string) => /\nCommands:\n([\s\S]*?)(?:\n\n|\n*$)/.exec(text)?.[1]?.split(/\s+/)
+  for (const words of [['--help'], ['-h'], ['help']])
+    expect(commandsOf((await run(words)).stdout), words.join(' ')).toEqual(commandsOf(helpOfAll))
 })
 
 test('the binary names the commit it was made of, its Bun and its schema', async () => {

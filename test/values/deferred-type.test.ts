@@ -46,3 +46,42 @@ test('a wrong definition is an error at its first use', () => {
   const wrong = type('strin' as 'string')
   expect(() => wrong('text')).toThrow(/'strin' is unresolvable/)
 })
+
+test('an object without members is accepted as arktype accepts it, and then loads nothing', () => {
+  let parsed = 0
+  const counted = (name: string) =>
+    new Proxy(
+      { [name]: 'string' },
+      {
+        get: (target, key) => {
+          parsed += 1
+          return Reflect.get(target, key) as unknown
+        },
+      },
+    ) as { 'name?': 'string' }
+  const optional = type(counted('name?'))
+  const empty = {}
+  expect(optional(empty)).toBe(empty)
+  expect(parsed).toBe(0)
+  expect(optional({ name: 1 } as object) instanceof type.errors).toBe(true)
+  expect(parsed).toBeGreaterThan(0)
+
+  const define = (make: typeof arktype) => [
+    make({ '+': 'reject', 'name?': 'string', 'count?': 'number' }),
+    make({ name: 'string', 'count?': 'number' }),
+    make({ name: "string = 'usual'" }),
+    make({ 'name\\?': 'string' }),
+    make({ '...': make({ name: 'string' }), 'count?': 'number' }),
+    make({ '[string]': 'number' }),
+    make({ 'name?': 'string' }).narrow((_value, context) => context.mustBe('something')),
+    make({ 'name?': 'string' }).pipe(() => 'piped'),
+    make('string[]'),
+  ]
+  for (const [index, theirs] of define(arktype).entries())
+    for (const value of [{}, [], null, new (class Some {})(), Object.create({ name: 1 })]) {
+      const our = define(type)[index]?.(value)
+      const their = theirs(value)
+      const textOf = (result: unknown) => (result instanceof type.errors ? result.summary : result)
+      expect(textOf(our)).toEqual(textOf(their))
+    }
+})

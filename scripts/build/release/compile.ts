@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Build, BunPlugin } from 'bun'
+import { listCommands } from '../../latchkey.ts'
 
 export const root = join(import.meta.dirname, '../../..')
 /** The program, and the thread that it starts, which the compiled program finds under its path in the repository. */
@@ -24,6 +25,7 @@ export async function compile({ outfile, nativePart, platform, texts }: Compilat
   mkdirSync(dirname(outfile), { recursive: true })
   // The bundler derives the names of the parts from the paths of their files, relative to the current folder.
   process.chdir(root)
+  const constants = { ...texts, LATCHKEY_COMMANDS: JSON.stringify(await listCommands()) }
   const result = await Bun.build({
     entrypoints: entries,
     format: 'esm',
@@ -38,7 +40,7 @@ export async function compile({ outfile, nativePart, platform, texts }: Compilat
       autoloadBunfig: false,
       ...(platform === undefined ? {} : { target: platform.target, executablePath: platform.runtime }),
     },
-    define: Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, JSON.stringify(text)])),
+    define: Object.fromEntries(Object.entries(constants).map(([name, text]) => [name, JSON.stringify(text)])),
     plugins: [embedNativePart(nativePart)],
   })
   if (!result.success) throw new Error(result.logs.map(String).join('\n'))
