@@ -21,8 +21,7 @@ export function createRunner(context: OperationsContext): RunByName {
 async function loadOperations(context: OperationsContext): Promise<RunByName> {
   const { operations } = await import('./operations.ts')
   await nextSlice()
-  loadTypes()
-  await nextSlice()
+  await loadTypes(nextSlice)
   return createOperationRunner(operations, context)
 }
 

@@ -55,7 +55,7 @@ export async function createOpenApiDocument(
   version: string,
 ): Promise<object> {
   await nextSlice()
-  loadTypes()
+  await loadTypes(nextSlice)
   const pace = createPace()
   const paths: Record<string, Record<string, unknown>> = {}
   const schemas: Record<string, object> = {}

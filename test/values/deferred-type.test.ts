@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { type as arktype } from 'arktype'
 import { type } from '../../src/values/deferred-type.ts'
 
@@ -84,4 +85,19 @@ test('an object without members is accepted as arktype accepts it, and then load
       const textOf = (result: unknown) => (result instanceof type.errors ? result.summary : result)
       expect(textOf(our)).toEqual(textOf(their))
     }
+})
+
+test('the library is loaded in parts, and other work comes between them', async () => {
+  const program = `
+    const { loadTypes, type } = await import('./src/values/deferred-type.ts')
+    const count = () => Object.keys(require.cache).filter((file) => file.includes('node_modules/arktype/')).length
+    const counts = []
+    await loadTypes(async () => counts.push(count()))
+    const all = count()
+    type('string')('text')
+    console.log(JSON.stringify([counts.every((each, at) => each > (counts[at - 1] ?? 0)), counts.length, count() - all]))`
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, '-e', program], {
+    cwd: join(import.meta.dirname, '../..'),
+  })
+  expect([stdout.toString().trim(), stderr.toString()]).toEqual(['[true,7,0]', ''])
 })
