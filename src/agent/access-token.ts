@@ -1,5 +1,6 @@
 // An access token for a workload, from the cache of this user or by an exchange. Processes that ask at the same time
 // share one exchange.
+import { rm } from 'node:fs/promises'
 import { Fault } from '../fault.ts'
 import { type AccessToken, checkBaseUrl, exchangeToken } from './exchange.ts'
 import { withFileLock } from './file-lock.ts'
@@ -49,13 +50,7 @@ export async function findAccessToken(
 ): Promise<AccessToken> {
   const { platform, now } = dependencies
   const calledAt = now()
-  const folder = await openTokenFolder(platform.environment)
-  const { url, policy, identity, audience } = source
-  const workload = [
-    distinguishIdentity(identity, platform.environment),
-    await distinguishContent(identity, audience, platform),
-  ]
-  const path = tokenPath(folder, [url, policy, ...workload, audience.value])
+  const path = await pathOf(source, platform)
   const findUsable = async () => {
     const token = tokenOf(await readEntry(`${path}.json`))
     if (token === undefined || token.expiresAt <= now() || token.issuedAt > now()) return undefined
@@ -81,6 +76,21 @@ export async function findAccessToken(
     }
   }
   return (await findUsable()) ?? (await withFileLock(`${path}.lock`, exchange))
+}
+
+/** Removes the token that is kept for a source. Throws a fault. */
+export async function forgetAccessToken(source: TokenSource, platform: Platform): Promise<void> {
+  await rm(`${await pathOf(source, platform)}.json`, { force: true })
+}
+
+/** Where the token is kept, without extension. */
+async function pathOf({ url, policy, identity, audience }: TokenSource, platform: Platform): Promise<string> {
+  const folder = await openTokenFolder(platform.environment)
+  const workload = [
+    distinguishIdentity(identity, platform.environment),
+    await distinguishContent(identity, audience, platform),
+  ]
+  return tokenPath(folder, [url, policy, ...workload, audience.value])
 }
 
 function tokenOf(entry: Record<string, unknown> | undefined): AccessToken | undefined {

@@ -1,9 +1,10 @@
 // Sign-in to the admin page with a real identity provider: who gets which role, and what ends a session. What others try on the way is in
 // sign-in-attacks.test.ts.
-import { afterAll, beforeAll, beforeEach, describe, expect, setSystemTime, spyOn, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { renewSessions } from '../../src/admin/sign-in/renewal.ts'
 import { issuerFetchMillisecondsMax } from '../../src/limits.ts'
+import { holdProvider } from '../support/held-provider.ts'
 import { postExchange, type Row } from '../support/latchkey.ts'
 import { type PageCall, type PagePeople, pageSecret, signInRoles, startPagePeople } from '../support/page-people.ts'
 import { readForm } from '../support/person-browser.ts'
@@ -352,33 +353,11 @@ describe('with a longest time since the sign-in at the provider', () => {
 })
 
 describe('a provider that accepts the connection and never answers', () => {
-  /** Holds what is asked of the provider until its time is up, which the test decides. */
-  const hold = (path: string) => {
-    const asked = Promise.withResolvers<void>()
-    const limit = new AbortController()
-    const limits: number[] = []
-    provider.intercept = ({ url = '' }) => {
-      if (url.startsWith(path)) asked.resolve()
-      return url.startsWith(path)
-    }
-    const timeout = spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {
-      limits.push(milliseconds)
-      return limit.signal
-    })
-    return {
-      limits,
-      pass: async () => {
-        await asked.promise
-        limit.abort(new DOMException('The operation timed out.', 'TimeoutError'))
-        timeout.mockRestore()
-      },
-    }
-  }
   const tooLate = expect.stringContaining(`it did not answer within ${issuerFetchMillisecondsMax} ms`)
 
   test('holds up a sign-in for a bounded time, and those who wait for its endpoints ask once', async () => {
     clock.later = 20 * 60_000
-    const { limits, pass } = hold('/.well-known/')
+    const { limits, pass } = holdProvider(provider, '/.well-known/')
     const waiting = [signIn(), signIn(), signIn()]
     await pass()
     for (const { opened } of await Promise.all(waiting)) {
@@ -394,7 +373,7 @@ describe('a provider that accepts the connection and never answers', () => {
 
   test('holds up the return from it for a bounded time, and nobody is half signed in', async () => {
     const { browser, returned } = await people.stopAtReturn()
-    const { limits, pass } = hold('/token')
+    const { limits, pass } = holdProvider(provider, '/token')
     const finishing = people.finish(browser, returned)
     await pass()
     const { location, headers } = await finishing
@@ -409,7 +388,7 @@ describe('a provider that accepts the connection and never answers', () => {
     const [one, other] = [await signIn(), await signIn()]
     clock.later = 6 * 60_000
     people.asked.length = 0
-    const { pass } = hold('/token')
+    const { pass } = holdProvider(provider, '/token')
     const renewing = renewNow()
     await pass()
     await renewing

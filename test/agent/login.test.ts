@@ -8,6 +8,7 @@ import { signInOnDevice } from '../../src/agent/login/device-flow.ts'
 import { discoverProvider } from '../../src/agent/login-provider.ts'
 import { readSource } from '../../src/agent/source-options.ts'
 import { thisMachine } from '../../src/agent/this-machine.ts'
+import { holdProvider } from '../support/held-provider.ts'
 import { type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
 import { commandClient, type PeopleProvider, startPeopleProvider } from '../support/people-provider.ts'
 import { openPersonBrowser, readForm } from '../support/person-browser.ts'
@@ -261,3 +262,43 @@ test('a server that claims to be another one, or offers nothing, is named', asyn
   await admin('issuers.update', { issuer: 'staff', login_client_id: 'latchkey-cli' })
   await expect(machine.login({}, url.replace('127.0.0.1', 'localhost'))).rejects.toThrow('says that it is')
 }, 30_000)
+
+describe('a provider that accepts the connection and never answers', () => {
+  const tooLate = /^The identity provider 127\.0\.0\.1:\d+ did not respond within 20 seconds$/
+
+  test('holds up a login for a bounded time, before the browser opens', async () => {
+    const { limits, pass } = holdProvider(provider, '/.well-known/')
+    const done = machine.login()
+    done.catch(() => {})
+    await pass()
+    await expect(done).rejects.toMatchObject({ code: 'timeout', message: expect.stringMatching(tooLate) })
+    // The metadata of the server, and that of the provider.
+    expect(limits).toEqual([20_000, 20_000])
+    expect(machine.logged).toEqual([])
+  })
+
+  test('holds up the return of the browser, which says so too, and keeps nothing', async () => {
+    const { done, returned, send, seeEnd } = await machine.stopBeforeReturn()
+    const { limits, pass } = holdProvider(provider, '/token')
+    const sent = send(returned)
+    await pass()
+    expect((await sent).status).toBe(303)
+    expect(await (await seeEnd()).text()).toContain('You are not signed in')
+    await expect(done).rejects.toThrow(tooLate)
+    expect(limits).toEqual([20_000])
+    expect(machine.logins()).toEqual([])
+  })
+
+  test('holds up a renewal, and a token that still counts is used', async () => {
+    await machine.signIn()
+    const first = await machine.idToken()
+    machine.state.later = 50 * 60_000
+    const { pass } = holdProvider(provider, '/token')
+    const renewing = machine.idToken()
+    await pass()
+    expect(await renewing).toBe(first)
+    provider.intercept = undefined
+    await machine.idToken()
+    expect(provider.grants).toEqual(['authorization_code', 'refresh_token'])
+  })
+})

@@ -171,6 +171,12 @@ describe('a role never raises itself', () => {
     },
   )
 
+  test('a key does not learn the text of a key above it', async () => {
+    await expect(run('operator', 'keys.rotate', { key: 'admin' })).rejects.toMatchObject({ code: 'forbidden' })
+    expect((await send('operator', 'POST', `/keys/${keys.admin.hash}/rotate`, 'session', {})).status).toBe(403)
+    expect((await send('admin', 'GET', '/admin/session', 'key')).status).toBe(200)
+  })
+
   test('over HTTP, an operator changes no admin, and no key gets another role', async () => {
     const path = `/keys/${keys.admin.hash}`
     expect((await send('operator', 'PATCH', path, 'key', { name: 'mine' })).status).toBe(403)

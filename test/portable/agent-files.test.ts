@@ -1,6 +1,6 @@
 // The helper of a workload as users run it: the program itself, and the portable file on Bun, Node and Deno.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { OpenRouter } from '@openrouter/sdk'
@@ -12,6 +12,8 @@ import { execCommand } from '../../scripts/exec.ts'
 import { tokenCommand } from '../../scripts/token.ts'
 import { compiledProgram } from '../support/compiled-program.ts'
 import { type Federation, listenLocally, runCommand, startFederation, temporaryFolder } from '../support/latchkey.ts'
+import { commandClient, type PeopleProvider, startPeopleProvider } from '../support/people-provider.ts'
+import { openPersonBrowser } from '../support/person-browser.ts'
 import { openRawRequest } from '../support/raw-request.ts'
 import { type RecordingProxy, startRecordingProxy } from '../support/recording-proxy.ts'
 import { runtimes } from '../support/runtimes.ts'
@@ -24,11 +26,13 @@ const question = [{ role: 'user' as const, content: 'Hello from a workload' }]
 let federation: Federation
 let env: Record<string, string>
 let proxy: RecordingProxy
+let provider: PeopleProvider
 
 beforeAll(async () => {
   proxy = await startRecordingProxy()
   await buildPortableFiles(folder.path, 'test')
   federation = await startFederation()
+  await offerLogin()
   env = {
     PATH: process.env.PATH ?? '',
     HOME: folder.path,
@@ -41,9 +45,35 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await federation.stop()
+  await provider.stop()
   proxy.stop()
   folder.remove()
 })
+
+/** Lets a person sign in with `login`. */
+async function offerLogin(): Promise<void> {
+  provider = await startPeopleProvider({ clients: [commandClient] })
+  provider.people.set('ada', { email: 'ada@example.com', groups: ['llm-users'] })
+  provider.who = 'ada'
+  const { admin } = federation
+  const issuer = { name: 'staff', issuer_url: provider.issuerUrl, shared: false, login_client_id: 'latchkey-cli' }
+  await admin('issuers.add', issuer)
+  const policy = { name: 'developers', issuer: 'staff', key: 'target', audience: 'latchkey-cli' }
+  await admin('policies.create', { ...policy, condition: '"llm-users" in claims.groups' })
+}
+
+/** Runs `login` as a person does, whose browser opens the link that it shows. */
+async function logIn(program: string[], person: Record<string, string>): Promise<{ code: number; stderr: string }> {
+  const command = [...program, 'login', federation.server.baseUrl]
+  const child = Bun.spawn(command, { cwd: folder.path, env: person, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+  let stderr = ''
+  for await (const chunk of child.stderr) {
+    stderr += new TextDecoder().decode(chunk)
+    const link = /http:\S+\/start\/\S+(?=\n)/.exec(stderr)?.[0]
+    if (link !== undefined) await openPersonBrowser().open(link)
+  }
+  return { code: await child.exited, stderr }
+}
 
 const programs: [name: string, program: string[] | undefined][] = [
   ['the program', compiledProgram()],
@@ -112,6 +142,31 @@ for (const [name, program] of programs) {
       await metadata.listener.drain()
       expect(proxy.seen).toEqual([])
     })
+
+    // test/agent/login.test.ts runs the same code on Bun.
+    if (!name.endsWith('on Bun'))
+      test('login signs a person in, token uses it, and logout leaves nothing', async () => {
+        const state = inFolder(`state of ${name}`)
+        const { PATH = '', HOME = '' } = env
+        const person = {
+          PATH,
+          HOME,
+          XDG_STATE_HOME: state,
+          XDG_RUNTIME_DIR: state,
+          BROWSER: 'true',
+          DENO_NO_UPDATE_CHECK: '1',
+        }
+        const { code, stderr } = await logIn(program ?? [], person)
+        expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(/ey[\w-]+\.ey/) })
+        const asPerson = (...args: string[]) =>
+          runCommand(args, { cwd: folder.path, env: person, program: program ?? [] })
+        const token = await asPerson('token')
+        expect(token.stderr).toBe('')
+        const headers = { authorization: `Bearer ${token.stdout.trim()}` }
+        expect((await fetch(`${federation.server.baseUrl}/models`, { headers })).status).toBe(200)
+        expect((await asPerson('logout')).code).toBe(0)
+        expect(readdirSync(join(state, 'latchkey'))).toEqual([])
+      })
 
     test('agent serves the clients of OpenAI, OpenRouter and Anthropic, refuses pages, and ends on SIGTERM', async () => {
       const file = inFolder('token')

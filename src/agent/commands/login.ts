@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import type { TokenEndpointResponse } from 'oauth4webapi'
 import { Fault } from '../../fault.ts'
+import { forgetAccessToken, tokenSource } from '../access-token.ts'
 import { checkBaseUrl, exchangeToken } from '../exchange.ts'
 import { withFileLock } from '../file-lock.ts'
 import { signInWithBrowser } from '../login/browser-flow.ts'
@@ -147,6 +148,12 @@ function nameOf(claims: readonly unknown[]): string {
 
 /** Returns whether nothing is left at the provider either. */
 async function endLogin(login: Login, { platform }: AgentContext): Promise<boolean> {
+  const { url, policy } = login
+  // Its place follows from the login. What cannot be removed ends by itself, and must not keep anybody signed in.
+  await forgetAccessToken(
+    tokenSource({ url, policy, identity: { kind: 'login', url, policy }, allowsHttp: true }),
+    platform,
+  ).catch(() => {})
   await removeLogin(platform.environment, login)
   try {
     await revoke(login, await discoverProvider(login.issuer, platform.fetch))

@@ -101,7 +101,8 @@ function serveAttempt(
   return new Promise<Outcome>((resolve) => {
     const end = (fault: Fault | undefined) => {
       ended ??= { fault }
-      setTimeout(resolve, farewellMilliseconds, ended)
+      // It must not hold up the end of the command when the browser has asked.
+      setTimeout(resolve, farewellMilliseconds, ended).unref()
     }
     setTimeout(() => end(notInTime()), waitMillisecondsMax).unref()
     serve(async ({ method, headers, url: path = '/' }, response) => {
