@@ -84,7 +84,7 @@ async function redirectTokenEndpoint(status: number) {
   return { got, stop: () => new Promise((resolve) => other.close(resolve)) }
 }
 
-/** Changes what the provider says of itself. */
+/** Changes the metadata of the provider. */
 async function describeProvider(change: (metadata: Record<string, unknown>) => object) {
   const metadata = (await (await fetch(`${provider.issuerUrl}/.well-known/openid-configuration`)).json()) as object
   provider.intercept = ({ url = '' }, response) => {

@@ -59,6 +59,27 @@ describe('a person', () => {
     expect(refused.status).toBe(403)
   })
 
+  test('with a role raises neither it nor that of others', async () => {
+    const { call } = await signIn()
+    const { admin } = latchkey
+    const { hash } = await admin('keys.show', { key: 'admins' })
+    const { id: policyId } = await admin('policies.show', { policy: 'operator' })
+    const attempts: [method: string, path: string, body: object][] = [
+      ['PATCH', `/workload-identity/policies/${policyId}`, { key: 'admins' }],
+      ['POST', '/workload-identity/policies', { name: 'mine', issuer: 'staff', key: 'admins', audience: 'page' }],
+      ['PATCH', `/workload-identity/issuers/${issuer.id}`, { page_client_id: 'signing' }],
+      ['POST', `/keys/${hash}/rotate`, {}],
+      ['PATCH', `/keys/${hash}`, { disabled: true }],
+      ['DELETE', `/keys/${hash}`, {}],
+    ]
+    for (const [method, path, body] of attempts) {
+      const headers = { 'content-type': 'application/json' }
+      const { status } = await call(path, { method, body: JSON.stringify(body), headers })
+      expect({ method, path, status }).toEqual({ method, path, status: 403 })
+    }
+    expect(await whoIs(call)).toMatchObject({ role: 'operator' })
+  })
+
   test('whom no policy accepts is not signed in, and the log says why', async () => {
     provider.who = 'eve'
     const { opened, call } = await signIn()

@@ -2,7 +2,6 @@
 // browsers do.
 import { generateKeyPairSync } from 'node:crypto'
 import { createSignInRate } from '../../src/page/sign-in-rate.ts'
-import { freePort } from './free-port.ts'
 import { type Row, startTestServer, type TestServer } from './latchkey.ts'
 import { type PeopleProvider, startPeopleProvider } from './people-provider.ts'
 import { openPersonBrowser, type PersonBrowser } from './person-browser.ts'
@@ -41,15 +40,11 @@ type SignedIn = { browser: PersonBrowser; opened: Awaited<ReturnType<PersonBrows
 
 /** `more`: other clients of the provider. */
 export async function startPagePeople(more: object[] = []): Promise<PagePeople> {
-  const port = await freePort()
-  const pageUrl = `http://127.0.0.1:${port}/admin/`
   const clock = { later: 0 }
+  const latchkey = await startTestServer({ dependencies: { now: () => Date.now() + clock.later } })
+  const { pageUrl = '' } = latchkey.server
   const clients = [pageClient(pageUrl), ...signingClients(pageUrl), ...more]
   const provider = await startPeopleProvider({ clients, idTokenSeconds: 600 })
-  const latchkey = await startTestServer({
-    settings: { LATCHKEY_LISTEN: `127.0.0.1:${port}`, LATCHKEY_BASE_URL: `http://127.0.0.1:${port}/v1` },
-    dependencies: { now: () => Date.now() + clock.later },
-  })
   const issuer = await addStaff(latchkey, provider.issuerUrl)
   const asked: string[] = []
   const { outbound } = latchkey.server.context

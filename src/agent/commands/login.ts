@@ -149,7 +149,7 @@ function nameOf(claims: readonly unknown[]): string {
 /** Returns whether nothing is left at the provider either. */
 async function endLogin(login: Login, { platform }: AgentContext): Promise<boolean> {
   const { url, policy } = login
-  // Its place follows from the login. What cannot be removed ends by itself, and must not keep anybody signed in.
+  // Its place follows from the login. A token that cannot be removed expires, and must not keep anybody signed in.
   await forgetAccessToken(
     tokenSource({ url, policy, identity: { kind: 'login', url, policy }, allowsHttp: true }),
     platform,
