@@ -94,6 +94,9 @@ function verifyCommand(): Command {
 
 const nodeColumn: [string, (row: Archives[number]) => string] = ['NODE', (row) => row.node ?? '']
 
+/** When the entries of its rows left the audit log: from then on, only the file proves them. */
+const prunedColumn: [string, (row: Archives[number]) => string] = ['PRUNED (UTC)', (row) => moment(row.pruned_at)]
+
 function draw(rows: Archives, given: Arguments = { words: [], options: {} }): string {
   return drawReport(
     rows,
@@ -121,6 +124,7 @@ function drawVerified({ ok, data, unknown_files, elsewhere }: Verification): str
       [
         ['RESULT', (row) => row.result],
         ['ROWS', (row) => row.rows],
+        ...(rows.some(({ pruned_at }) => pruned_at !== null) ? [prunedColumn] : []),
         ['FILE', (row) => row.file],
         ['FOLDER', (row) => row.folder],
       ],

@@ -63,12 +63,12 @@ function keyCommand(): Command {
 }
 
 function drawLog(log: OperationResponse<'audit.log'>): string {
-  const { mode, origin, entries, checkpoint_size, checkpoint_at, cosigned, folder, failure, keys } = log
+  const { mode, origin, entries, pruned, checkpoint_size, checkpoint_at, cosigned, folder, failure, keys } = log
   const signed = checkpoint_size === null ? 'none yet' : `${checkpoint_size} entries, ${moment(checkpoint_at)} UTC`
   return [
     `Log         ${origin ?? 'none yet: a server or `latchkey audit checkpoint` begins it'}`,
     `Covers      ${mode}`,
-    `Entries     ${entries}`,
+    `Entries     ${entries}${pruned === 0 ? '' : `, of which ${pruned} were pruned`}`,
     `Checkpoint  ${signed}`,
     `Cosigned    ${cosigned === null ? 'never' : `${cosigned.size} entries, ${moment(cosigned.at)} UTC, by ${cosigned.by.map(printable).join(', ')}`}`,
     `Folder      ${folder ?? 'none'}`,

@@ -96,7 +96,9 @@ async function verifyPath(path: string, given: Arguments, onProgress: OnProgress
   const against = checkpointsOf(given)
   const found = await verifyFolder({ folder: path, keys, witnessKeys, against, archives }, onProgress)
   const isRight = found.problems.length === 0
-  return { isRight, response: { ok: isRight, ...found }, drawn: drawFolder(found) }
+  const { checkpointsPruned, ...counts } = found
+  const response = { ok: isRight, ...counts, checkpoints_pruned: checkpointsPruned }
+  return { isRight, response, drawn: drawFolder(found) }
 }
 
 async function verifyTrail(folder: string, keys: VerifierKey[], witnessKeys: VerifierKey[]): Promise<Verdict> {
@@ -153,11 +155,17 @@ function drawWitnesses(witnesses: { name: string; at: number }[]): string[] {
   )
 }
 
-function drawFolder({ problems, origin, size, checkpoints, kinds, archived, witnesses }: FolderCheck): string {
+function drawFolder(found: FolderCheck): string {
+  const { problems, origin, size, checkpoints, kinds, pruned, checkpointsPruned, archived, witnesses } = found
   const counts = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`)
   return [
     `${problems.length === 0 ? '✓' : '✗'} ${printable(origin ?? 'no log')}: ${size} entries (${counts.join(', ')})`,
     `  It grew from ${checkpoints} older checkpoints`,
+    ...(pruned === 0
+      ? []
+      : [
+          `  ${pruned} entries were pruned, as the log says; ${checkpointsPruned} checkpoints among them were not compared`,
+        ]),
     ...(archived === 0 ? [] : [`  ${archived} archived exchanges are the ones that were logged`]),
     ...drawWitnesses(witnesses),
     ...problems.map((problem) => `  ✗ ${printable(problem)}`),
@@ -165,11 +173,14 @@ function drawFolder({ problems, origin, size, checkpoints, kinds, archived, witn
 }
 
 function drawDatabase(found: OperationResponse<'audit.verify'>): string {
-  const { ok, size, rows, archived, erased, checkpoints, uncovered, days, problems } = found
+  const { ok, size, rows, archived, erased, pruned, checkpoints, checkpoints_pruned, uncovered, days, problems } = found
   const more = [
     ...(days > 0 ? [`${days} totals of days compared with the ledger`] : []),
     ...(archived > 0 ? [`${archived} are in archives`] : []),
     ...(erased > 0 ? [`${erased} were erased`] : []),
+    ...(pruned > 0
+      ? [`${pruned} were pruned, with ${checkpoints_pruned} checkpoints among them; archives have their rows`]
+      : []),
     ...(uncovered > 0 ? [`${uncovered} rows are newer than the log`] : []),
   ]
   return [

@@ -1,4 +1,4 @@
-// The tables of the transparent audit log, as drizzle sees them (migrations/0028_audit_log.sql).
+// The tables of the transparent audit log, as drizzle sees them (migrations/0028_audit_log.sql, 0047_pruning.sql).
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from './columns.ts'
 
@@ -10,7 +10,7 @@ export type LogSource = (typeof logSources)[number]
 export const exchangeEntryKind = 1
 
 /** What leaves commit to that is in no other table. */
-export const logRecordKinds = ['start', 'usage_day', 'key', 'restore', 'erasure'] as const
+export const logRecordKinds = ['start', 'usage_day', 'key', 'restore', 'erasure', 'pruning'] as const
 export type LogRecordKind = (typeof logRecordKinds)[number]
 
 export const logRecords = sqliteTable('log_records', {
@@ -38,6 +38,13 @@ export const logNodes = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.level, table.number] })],
 )
+
+/** Ranges of whole tiles whose entries are gone, or about to go. */
+export const logPruned = sqliteTable('log_pruned', {
+  firstLeaf: integer('first_leaf').primaryKey(),
+  endLeaf: integer('end_leaf').notNull(),
+  archiveId: integer('archive_id').notNull(),
+})
 
 export const logPositions = sqliteTable('log_positions', {
   source: text('source', { enum: logSources }).primaryKey(),

@@ -45,6 +45,7 @@ import priceVersions from './migrations/0041_price_versions.sql' with { type: 't
 import alerts from './migrations/0042_alerts.sql' with { type: 'text' }
 import signIn from './migrations/0043_sign_in.sql' with { type: 'text' }
 import pageMaxAge from './migrations/0046_page_max_age.sql' with { type: 'text' }
+import pruning from './migrations/0047_pruning.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -93,6 +94,7 @@ export const migrations: Migration[] = [
   { version: 42, name: 'alerts', statements: statementsOf(alerts) },
   { version: 43, name: 'sign_in', statements: statementsOf(signIn) },
   { version: 46, name: 'page_max_age', statements: statementsOf(pageMaxAge) },
+  { version: 47, name: 'pruning', statements: statementsOf(pruning) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

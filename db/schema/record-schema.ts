@@ -219,6 +219,8 @@ export const archives = sqliteTable('archives', {
   finishedAt: time('finished_at'),
   /** The host that wrote the file; null in a database file. */
   node: text('node'),
+  /** When the entries of its rows left the audit log, as far as they can; null before. */
+  prunedAt: time('pruned_at'),
 })
 
 export type LastUseRow = typeof lastUses.$inferSelect

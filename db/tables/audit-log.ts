@@ -41,13 +41,16 @@ export async function readLogHead(orm: Orm): Promise<LogHead> {
   return { size: (last?.leaf ?? -1) + 1, positions }
 }
 
-/** Reads leaves from `from` to below `until`, at most as many as fit in a response: read again from the last one. */
+/**
+ * Reads entries of leaves from `from` to below `until`, at most as many as fit in a response: read again from the last one. Those that were
+ * pruned are left out.
+ */
 export async function readLogEntries(orm: Orm, from: number, until: number): Promise<LogEntry[]> {
   const { result } = await readFitting(until - from, (rows) =>
     orm.all<{ text: string | null }>(sql`
       select group_concat(line, char(10)) as "text" from (
         select leaf || ' ' || kind || ' ' || ref || ' ' || at || ' ' || coalesce(hex(salt), '') || ' ' || hex(commitment) as line
-        from ${logEntries} where leaf >= ${from} and leaf < ${from + rows} order by leaf)`),
+        from ${logEntries} where leaf >= ${from} and leaf < ${until} order by leaf limit ${rows})`),
   )
   const text = result[0]?.text ?? null
   return text === null ? [] : text.split('\n').map(parseEntry)
@@ -138,7 +141,7 @@ function hex(bytes: Uint8Array): string {
 export function isOvertaken(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /UNIQUE constraint failed: log_(entries|nodes|checkpoints|epochs|records)/.test(error.message)
+    /UNIQUE constraint failed: log_(entries|nodes|checkpoints|epochs|records|pruned)/.test(error.message)
   )
 }
 
@@ -211,9 +214,10 @@ const entriesAtOnce = 512
 export async function* leavesSince(orm: Orm, kinds: readonly number[], ref: number): AsyncGenerator<LogEntry> {
   const { size } = await readLogHead(orm)
   for (let leaf = (await firstLeafSince(orm, kinds, ref))?.leaf ?? size; leaf < size; ) {
-    const entries = await readLogEntries(orm, leaf, Math.min(leaf + entriesAtOnce, size))
+    const end = Math.min(leaf + entriesAtOnce, size)
+    const entries = await readLogEntries(orm, leaf, end)
     yield* entries.filter(({ kind }) => kinds.includes(kind))
-    leaf = (entries.at(-1)?.leaf ?? size) + 1
+    leaf = (entries.at(-1)?.leaf ?? end - 1) + 1
   }
 }
 

@@ -45,6 +45,7 @@ export const archiveResponse = type({
   sha256: 'string | null',
   created_at: time,
   finished_at: time.or('null'),
+  pruned_at: time.or('null'),
   node: 'string | null',
 }).configure({ title: 'Archive' })
 
@@ -130,6 +131,7 @@ function showArchive(row: Archive): typeof archiveResponse.infer {
     sha256: row.sha256,
     created_at: timeOf(row.createdAt),
     finished_at: timeOf(row.finishedAt),
+    pruned_at: timeOf(row.prunedAt),
     node: row.node,
   }
 }

@@ -6,6 +6,7 @@ import type { type } from '../values/shape.ts'
 import { archiveOperations } from './archives.ts'
 import { auditErasureOperations } from './audit-erasure.ts'
 import { auditLogOperations } from './audit-log.ts'
+import { auditProofOperations } from './audit-proof.ts'
 import { auditTrailOperations } from './audit-trail.ts'
 import { backupOperations } from './backup.ts'
 import { budgetOperations } from './budgets/budgets.ts'
@@ -52,6 +53,7 @@ export const operations = {
   ...auditOperations,
   ...auditLogOperations,
   ...auditErasureOperations,
+  ...auditProofOperations,
   ...auditTrailOperations,
   ...usageOperations,
   ...usageReportOperations,

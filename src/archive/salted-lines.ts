@@ -8,10 +8,11 @@ import { type ArchivedRows, archivedLines } from '../../db/tables/archives.ts'
 import { type LogEntry, leavesSince } from '../../db/tables/audit-log.ts'
 import { type } from '../values/shape.ts'
 
-export const leafMember = 'log_leaf'
+const leafMember = 'log_leaf'
 export const saltMember = 'log_salt'
+const commitmentMember = 'log_commitment'
 
-/** Rows that the log does not cover, or that were erased, have neither. */
+/** A row that was erased has its commitment instead of the salt. Rows that the log does not cover have neither. */
 export async function* saltedLines(
   orm: Orm,
   rows: ArchivedRows,
@@ -28,9 +29,7 @@ export async function* saltedLines(
     for (const line of text.slice(0, -1).split('\n')) {
       const id = idOf(line)
       while (entry !== undefined && entry.ref < id) entry = (await entries.next()).value ?? undefined
-      const salt = entry?.ref === id ? entry.salt : null
-      const members = salt === null ? '' : `,"${leafMember}":${entry?.leaf},"${saltMember}":"${salt.toString('hex')}"`
-      salted.push(`${line.slice(0, -1)}${members}}\n`)
+      salted.push(`${line.slice(0, -1)}${entry?.ref === id ? membersOf(entry) : ''}}\n`)
     }
     yield { text: salted.join(''), lines }
   }
@@ -42,12 +41,32 @@ function idOf(line: string): number {
   return Number(/^\{"id":([0-9]+),/.exec(line)?.[1] ?? 0)
 }
 
-const archivedShape = type({ [leafMember]: 'number.integer >= 0', [saltMember]: /^[0-9a-f]{32}$/ })
+function membersOf({ leaf, salt, commitment }: LogEntry): string {
+  const [member, bytes] = salt === null ? [commitmentMember, commitment] : [saltMember, salt]
+  return `,"${leafMember}":${leaf},"${member}":"${bytes.toString('hex')}"`
+}
 
-/** What a line of an archive says of its leaf; undefined for one without. `line` is the text that the leaf commits to. */
-export function readSaltedLine(text: string): { leaf: number; salt: Buffer; line: string } | undefined {
+const archivedShape = type({
+  id: 'number.integer',
+  at: 'number.integer',
+  log_leaf: 'number.integer >= 0',
+  'log_salt?': /^[0-9a-f]{32}$/,
+  'log_commitment?': /^[0-9a-f]{64}$/,
+})
+
+/** A line of an archive that the log covers. `line`: the text that the leaf commits to. One that was erased has no salt. */
+export type SaltedLine = { id: number; leaf: number; at: number; line: string } & (
+  | { salt: Buffer; commitment: undefined }
+  | { salt: undefined; commitment: Buffer }
+)
+
+/** What a line of an archive says of its leaf; undefined for one without. */
+export function readSaltedLine(text: string): SaltedLine | undefined {
   const row = JSON.parse(text) as Record<string, unknown>
   const members = archivedShape(row)
   if (members instanceof type.errors) return undefined
-  return { leaf: members[leafMember], salt: Buffer.from(members[saltMember], 'hex'), line: lineOf('exchanges', row) }
+  const { id, at, log_leaf: leaf, log_salt: salt, log_commitment: commitment } = members
+  const common = { id, leaf, at, line: lineOf('exchanges', row) }
+  if (salt !== undefined) return { ...common, salt: Buffer.from(salt, 'hex'), commitment: undefined }
+  return commitment === undefined ? undefined : { ...common, salt, commitment: Buffer.from(commitment, 'hex') }
 }

@@ -7,6 +7,7 @@ import { insertCheckpoint, newestCheckpoint, newestCosigned } from '../../db/tab
 import { isOvertaken } from '../../db/tables/audit-log.ts'
 import { insertLogRecord } from '../../db/tables/log-records.ts'
 import { listSigningKeys } from '../../db/tables/signing-keys.ts'
+import { createRest } from '../archive/pace.ts'
 import { describeError, Fault } from '../fault.ts'
 import { every } from '../scheduling/every.ts'
 import { createMutex, type ExclusiveRun } from '../scheduling/mutex.ts'
@@ -16,6 +17,7 @@ import type { Epoch } from './epochs.ts'
 import { publish, replaceText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
 import { type AuditLogContext, checkpointFileFor, openLog, replaceKey } from './open-log.ts'
+import { pruneArchived } from './prune.ts'
 import { checkpointText } from './transparency/checkpoint.ts'
 import { formatNote, type SignerKey, signNote } from './transparency/note.ts'
 import { rootOf } from './tree.ts'
@@ -45,6 +47,8 @@ export type AuditLog = {
   rotateKey: () => Promise<LogCheckpoint & { origin: string }>
   /** Runs work that appends leaves, or relies on those that there are, alone. */
   runExclusive: ExclusiveRun
+  /** Removes entries whose rows and salts are in finished archives. Returns how many. */
+  prune: () => Promise<number>
   /** Begins the schedule of a server. `version` is that of this program. */
   begin: (version: string) => void
   state: () => AuditLogState
@@ -131,8 +135,10 @@ function scheduled(
   { database, writer, auditLog: settings, now, log }: AuditLogContext,
   checkpoint: AuditLog['checkpoint'],
   state: AuditLogState,
-): Pick<AuditLog, 'signCheckpoint' | 'begin' | 'state' | 'stop'> {
-  let stopTimer: (() => void) | undefined
+): Pick<AuditLog, 'signCheckpoint' | 'prune' | 'begin' | 'state' | 'stop'> {
+  let stopTimers: (() => void)[] = []
+  let pruning: Promise<unknown> = Promise.resolve()
+  let isStopping = false
   const attempt = async (work: () => Promise<unknown>) => {
     try {
       await work()
@@ -142,7 +148,9 @@ function scheduled(
       log('error', 'audit_log_failed', { reason: state.failure })
     }
   }
+  const prune = () => pruneArchived({ database, writer, now, rest: createRest(false), isStopping: () => isStopping })
   return {
+    prune,
     signCheckpoint: async () => {
       if (settings.mode === 'off') return null
       const signed = await checkpoint().catch((error: unknown) => {
@@ -154,15 +162,25 @@ function scheduled(
     begin: (version) => {
       if (settings.mode === 'off') return
       state.isServing = true
-      stopTimer = every(checkpointMilliseconds, () => attempt(checkpoint))
+      const pruneInTurn = () => {
+        pruning = prune().catch((error: unknown) =>
+          log('error', 'audit_log_not_pruned', { reason: describeError(error) }),
+        )
+        return pruning
+      }
+      stopTimers = [
+        every(checkpointMilliseconds, () => attempt(checkpoint)),
+        every(checkpointMilliseconds, pruneInTurn),
+      ]
       const record = insertLogRecord(database.orm, 'start', now(), { version, mode: settings.mode })
       void attempt(() => writer.write([record]))
     },
     state: () => ({ ...state }),
     stop: async () => {
-      if (stopTimer === undefined) return
-      stopTimer()
-      stopTimer = undefined
+      if (stopTimers.length === 0) return
+      for (const stopTimer of stopTimers.splice(0)) stopTimer()
+      isStopping = true
+      await pruning
       await attempt(checkpoint)
     },
   }

@@ -15,6 +15,7 @@ const kinds = [
   { code: 12, name: 'key', source: 'records', version: 1 },
   { code: 13, name: 'restore', source: 'records', version: 1 },
   { code: 14, name: 'erasure', source: 'records', version: 1 },
+  { code: 15, name: 'pruning', source: 'records', version: 1 },
 ] as const satisfies { code: number; name: LogRecordKind | 'exchange' | 'change'; source: LogSource; version: number }[]
 
 const kindsByCode = new Map<number, (typeof kinds)[number]>(kinds.map((kind) => [kind.code, kind]))

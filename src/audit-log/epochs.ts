@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Orm } from '../../db/file/open.ts'
 import {
+  findCheckpoint,
   insertAuditKey,
   insertLogEpoch,
   listAuditKeys,
@@ -11,11 +12,13 @@ import {
   readLogEpoch,
 } from '../../db/tables/audit-checkpoints.ts'
 import { readLogHead } from '../../db/tables/audit-log.ts'
+import { firstEntryIn } from '../../db/tables/log-pruning.ts'
 import { insertLogRecord } from '../../db/tables/log-records.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import { createAuditKey, currentAuditKey, verifierOf } from './audit-key.ts'
 import { parseCheckpoint, type SignedCheckpoint } from './transparency/checkpoint.ts'
 import { isSameHash } from './transparency/merkle.ts'
+import { tileWidth } from './transparency/tiles.ts'
 import { rootOf } from './tree.ts'
 
 export type Epoch = { number: number; name: string; origin: string }
@@ -55,7 +58,16 @@ export async function compareWith(
   const setback = { checkpoint, text, entriesGone, isDifferent: false }
   // The database knows no epoch that it began after it was copied.
   if (entriesGone > 0 || !isKnown(named.epoch)) return setback
-  return isSameHash(await rootOf(orm, checkpoint.size), checkpoint.root) ? undefined : { ...setback, isDifferent: true }
+  const root = await rootAt(orm, named.epoch, checkpoint.size)
+  return root !== undefined && isSameHash(root, checkpoint.root) ? undefined : { ...setback, isDifferent: true }
+}
+
+/** The root that the leaves have, or, of a size among leaves that were pruned, the one that was signed. */
+async function rootAt(orm: Orm, epoch: string, size: number): Promise<Uint8Array | undefined> {
+  const first = size - (size % tileWidth)
+  const hasLeaves = first === size || (await firstEntryIn(orm, { first, end: size })) === first
+  if (hasLeaves) return rootOf(orm, size)
+  return parseCheckpoint((await findCheckpoint(orm, epoch, size))?.note ?? '')?.root
 }
 
 /** The statements that begin an epoch: the first, or one after a setback. Another node that does the same makes them fail. */

@@ -4,21 +4,25 @@ import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path'
 import type { Orm } from '../../db/file/open.ts'
 import type { LogEntry } from '../../db/tables/audit-log.ts'
+import { listLogRecords } from '../../db/tables/log-records.ts'
 import { entryText, leafHash } from './entry.ts'
+import { proveRow, type SignedSize } from './prove.ts'
 import { parseCheckpoint } from './transparency/checkpoint.ts'
 import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from './transparency/tiles.ts'
 import { readEntries, readHashes } from './tree.ts'
 
-/** The bytes of a tile or bundle, from the database. */
-export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promise<Uint8Array> {
-  const [from, until] = [index * tileWidth, index * tileWidth + width]
-  if (level !== 'entries') return Buffer.concat(await readHashes(orm, level, from, until))
-  return bundleOf(await readTileEntries(orm, index, width))
+/** The bytes of a tile or bundle, from the database; undefined for one whose entries were pruned. */
+export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promise<Uint8Array | undefined> {
+  if (level !== 'entries' && level > 0) return Buffer.concat(await readHashes(orm, level, ...spanOf({ index, width })))
+  const entries = await readTileEntries(orm, index, width)
+  return level === 0 ? entries && hashesOf(entries) : entries && bundleOf(entries)
 }
 
-async function readTileEntries(orm: Orm, index: number, width: number): Promise<LogEntry[]> {
-  const [from, until] = [index * tileWidth, index * tileWidth + width]
+/** @throws Error if some are missing: a tile is pruned as a whole */
+async function readTileEntries(orm: Orm, index: number, width: number): Promise<LogEntry[] | undefined> {
+  const [from, until] = spanOf({ index, width })
   const entries = await readEntries(orm, from, until)
+  if (entries.length === 0) return undefined
   if (entries.length !== width) throw new Error(`The audit log lacks entries between ${from} and ${until}`)
   return entries
 }
@@ -27,21 +31,55 @@ function bundleOf(entries: readonly LogEntry[]): Uint8Array {
   return formatBundle(entries.map((entry) => Buffer.from(entryText(entry))))
 }
 
-/** Adds what a log of `size` entries has and the folder does not have yet; the checkpoint comes last. */
-export async function publish(orm: Orm, folder: string, { size, note }: { size: number; note: string }): Promise<void> {
+function hashesOf(entries: readonly LogEntry[]): Uint8Array {
+  return Buffer.concat(entries.map(leafHash))
+}
+
+/** The folder of what says which entries were pruned: proofs of the records of the log. */
+export const prunedFolder = 'pruned'
+
+/**
+ * Adds what a log of `size` entries has and the folder does not have yet; the checkpoint comes last. What was pruned is left out, and stays in
+ * a folder that has it.
+ */
+export async function publish(orm: Orm, folder: string, signed: SignedSize): Promise<void> {
+  const { size, note } = signed
   const published = parseCheckpoint(await readText(join(folder, 'checkpoint')))?.size ?? 0
   for (const tile of tilesOf(size, Math.min(published, size))) {
     if (tile.level === 'entries') {
       // A tile of leaves has the hashes of a bundle: they are read once.
       const entries = await readTileEntries(orm, tile.index, tile.width)
+      if (entries === undefined) continue
       await writeTile(folder, tile, bundleOf(entries))
-      await writeTile(folder, { ...tile, level: 0 }, Buffer.concat(entries.map(leafHash)))
-    } else if (tile.level > 0) await writeTile(folder, tile, await tileBytes(orm, tile))
+      await writeTile(folder, { ...tile, level: 0 }, hashesOf(entries))
+    } else if (tile.level > 0)
+      await writeTile(folder, tile, Buffer.concat(await readHashes(orm, tile.level, ...spanOf(tile))))
   }
+  await publishPrunings(orm, folder, signed)
   await mkdir(join(folder, 'checkpoints'), { recursive: true })
   await replaceText(join(folder, 'checkpoints', String(size)), note)
   await replaceText(join(folder, 'checkpoint'), note)
 }
+
+function spanOf({ index, width }: Omit<Tile, 'level'>): [from: number, until: number] {
+  return [index * tileWidth, index * tileWidth + width]
+}
+
+/** Records are in the order of their leaves, so those after the newest file are new. */
+async function publishPrunings(orm: Orm, folder: string, signed: SignedSize): Promise<void> {
+  const names: string[] = await readdir(join(folder, prunedFolder)).catch(() => [])
+  const last = Math.max(0, ...names.map((name) => Number(/^([0-9]+)\.tlog-proof$/.exec(name)?.[1] ?? 0)))
+  for (const { id } of await listLogRecords(orm, 'pruning', last, recordsAtOnce)) {
+    const found = await proveRow(orm, signed, 'records', id)
+    // The next checkpoint has the others.
+    if (found?.proof === undefined) return
+    await mkdir(join(folder, prunedFolder), { recursive: true })
+    await replaceText(join(folder, prunedFolder, `${id}.tlog-proof`), found.proof)
+  }
+}
+
+/** Archives of one checkpoint. */
+const recordsAtOnce = 1_000
 
 async function writeTile(folder: string, tile: Tile, bytes: Uint8Array): Promise<void> {
   const path = join(folder, tilePath(tile))

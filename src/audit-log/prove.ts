@@ -1,12 +1,15 @@
-// Builds the proof of a row from the database.
+// Builds the proof of a row from the database, or from the archive that has it.
 import type { Orm } from '../../db/file/open.ts'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
-import type { LogSource } from '../../db/schema/log-schema.ts'
-import { findLogEntry, type LogEntry } from '../../db/tables/audit-log.ts'
+import { exchangeEntryKind, type LogSource } from '../../db/schema/log-schema.ts'
+import { findLogEntry, type LogEntry, readLogNodes } from '../../db/tables/audit-log.ts'
+import type { FoundLine } from '../archive/find-exchange.ts'
+import { commitmentOf, findArchivedTile } from './archived-tile.ts'
 import { codesOf, entryText } from './entry.ts'
 import { formatRowProof } from './row-proof.ts'
-import { inclusionParts } from './transparency/merkle.ts'
-import { hashesOf } from './tree.ts'
+import { inclusionParts, isSameHash, perfectHash } from './transparency/merkle.ts'
+import { tileWidth } from './transparency/tiles.ts'
+import { hashesOf, type KnownTile, readEntries } from './tree.ts'
 
 export type SignedSize = { size: number; note: string }
 /** `proof` is undefined if the row was erased: nothing can prove what it was. */
@@ -26,14 +29,45 @@ export async function proveRow(
   return proveLine(orm, signed, entry, { salt: entry.salt, line: row.line })
 }
 
+/** Why an archive does not prove an exchange: its salt was erased, or the log has something else. */
+export type ArchiveProblem = 'erased' | 'different'
+
+/**
+ * The proof of an exchange in an archive, which also has the other leaves of its tile if their entries were pruned.
+ * @throws Error of the file system or of the compression
+ */
+export async function proveArchived(
+  orm: Orm,
+  signed: SignedSize,
+  { path, line }: FoundLine,
+): Promise<(BuiltProof & { proof: string }) | ArchiveProblem> {
+  const { leaf, at, salt } = line
+  if (salt === undefined) return 'erased'
+  if (leaf >= signed.size) return 'different'
+  const said = { leaf, kind: exchangeEntryKind, ref: line.id, at, commitment: commitmentOf(line) }
+  const [entry] = await readEntries(orm, leaf, leaf + 1)
+  if (entry !== undefined)
+    return entry.at === at && entry.commitment.equals(said.commitment)
+      ? proveLine(orm, signed, said, { salt, line: line.line })
+      : 'different'
+  const index = Math.floor(leaf / tileWidth)
+  const tile = await findArchivedTile(path, index)
+  const [stored] = await readLogNodes(orm, 1, index, index + 1)
+  if (tile === undefined || stored === undefined || !isSameHash(stored, perfectHash(tile.leaves))) return 'different'
+  return proveLine(orm, signed, said, { salt, line: line.line }, tile)
+}
+
+type ProvenLeaf = Pick<LogEntry, 'leaf' | 'kind' | 'at' | 'commitment'>
+
 /** The proof of a leaf that a line opens with a salt. Whether it does is for the caller to know. */
-export async function proveLine(
+async function proveLine(
   orm: Orm,
   { size, note }: SignedSize,
-  entry: LogEntry,
+  entry: ProvenLeaf,
   { salt, line }: { salt: Buffer; line: string },
+  tile?: KnownTile,
 ): Promise<BuiltProof & { proof: string }> {
-  const hashes = await hashesOf(orm, inclusionParts(entry.leaf, size))
+  const hashes = await hashesOf(orm, inclusionParts(entry.leaf, size), tile)
   const row = { entry: entryText(entry), salt: salt.toString('hex'), row: line }
   return { index: entry.leaf, line, proof: formatRowProof({ index: entry.leaf, hashes, checkpoint: note, row }) }
 }

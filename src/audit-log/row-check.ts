@@ -14,8 +14,8 @@ export type LogProblem = { problem: string; source?: LogSource; ref?: number; le
 
 export type Report = (problem: LogProblem) => void
 
-/** Rows that are as they were logged, and entries whose rows are in archives or were erased. */
-export type RowCounts = { rows: number; archived: number; erased: number }
+/** Rows that are as they were logged, entries whose rows are in archives or were erased, and entries that were pruned. */
+export type RowCounts = { rows: number; archived: number; erased: number; pruned: number }
 
 const rowsAtOnce = 512
 
@@ -72,10 +72,10 @@ type SourceRows = { source: LogSource; entries: LogEntry[]; rows: LoggedRow[] }
 const rowsBeyond = 20
 
 /** Reads the rows of entries, ahead of their check. Call it with all entries, in their order. */
-export function createRowReader(orm: Orm): (entries: LogEntry[]) => Promise<SourceRows[]> {
+export function createRowReader(orm: Orm) {
   const lastRef: Record<LogSource, number> = { exchanges: 0, changes: 0, records: 0 }
-  return async (entries) => {
-    const read: SourceRows[] = []
+  const read = async (entries: LogEntry[]): Promise<SourceRows[]> => {
+    const found: SourceRows[] = []
     for (const source of logSources) {
       const codes = codesOf(source)
       const own = entries.filter(({ kind }) => codes.includes(kind))
@@ -83,14 +83,24 @@ export function createRowReader(orm: Orm): (entries: LogEntry[]) => Promise<Sour
       const after = lastRef[source]
       const last = own.at(-1)?.ref ?? 0
       lastRef[source] = Math.max(after, last)
-      read.push({
+      found.push({
         source,
         entries: own,
         rows: await readRows(orm, source, { after, last, most: own.length + rowsBeyond }),
       })
     }
-    return read
+    return found
   }
+  /** Reads what is left of the rows of pruned entries up to `last`: nothing should be. */
+  const skip = async (last: number | undefined): Promise<SourceRows[]> => {
+    const after = lastRef.exchanges
+    if (last === undefined || last <= after) return []
+    lastRef.exchanges = last
+    return [
+      { source: 'exchanges', entries: [], rows: await readRows(orm, 'exchanges', { after, last, most: rowsBeyond }) },
+    ]
+  }
+  return { read, skip }
 }
 
 /** Compares rows with leaves, both in the order of ids: neither may have one that the other lacks. */
@@ -136,22 +146,42 @@ export async function createRowCheck(orm: Orm, found: RowCounts, report: Report)
         report({ problem: `no kind has the code ${entry.kind}`, leaf: entry.leaf })
       for (const each of read) checkSource(each)
     },
-    /** Counts the rows after the last leaf of each table. */
-    finish: async (positions: Record<LogSource, number>, mode: AuditLogMode): Promise<number> => {
-      let uncovered = 0
-      for (const source of logSources) {
-        if (positions[source] !== lastRef[source])
-          report({
-            problem: 'the log says that it covers more rows than it has leaves for',
-            source,
-            ref: positions[source],
-          })
-        if (!isCovered(source, mode)) continue
-        uncovered += await countRowsAfter(orm, source, lastRef[source])
-      }
-      return uncovered
+    /** Takes entries that were pruned: their rows have left the table. */
+    skip: ({
+      from,
+      until,
+      lastRowId,
+      read,
+    }: {
+      from: number
+      until: number
+      lastRowId: number | undefined
+      read: SourceRows[]
+    }) => {
+      found.pruned += until - from
+      for (const each of read) checkSource(each)
+      lastRef.exchanges = Math.max(lastRef.exchanges, lastRowId ?? 0)
     },
+    /** Counts the rows after the last leaf of each table. */
+    finish: (positions: Record<LogSource, number>, mode: AuditLogMode) =>
+      countUncovered(orm, { positions, lastRef, mode }, report),
   }
+}
+
+type Ends = { positions: Record<LogSource, number>; lastRef: Record<LogSource, number>; mode: AuditLogMode }
+
+async function countUncovered(orm: Orm, { positions, lastRef, mode }: Ends, report: Report): Promise<number> {
+  let uncovered = 0
+  for (const source of logSources) {
+    if (positions[source] !== lastRef[source])
+      report({
+        problem: 'the log says that it covers more rows than it has leaves for',
+        source,
+        ref: positions[source],
+      })
+    if (isCovered(source, mode)) uncovered += await countRowsAfter(orm, source, lastRef[source])
+  }
+  return uncovered
 }
 
 async function readRows(

@@ -54,8 +54,8 @@ export function checkRowProof(text: string, key: VerifierKey, witnessKeys: reado
   if (typeof checkpoint === 'string') return { problem: checkpoint }
   const proven = parseRow(proof.extra)
   if (proven === undefined) return { problem: 'no_row' }
-  const { entry, said, salt, row } = proven
-  if (commitTo(Buffer.from(salt, 'hex'), row).toString('hex') !== said.commit) return { problem: 'other_row' }
+  if (!isOpened(proven)) return { problem: 'other_row' }
+  const { entry, said, row } = proven
   const { origin, size, root, note } = checkpoint
   const { index, hashes } = proof
   const leafHash = hashLeaf(Buffer.from(entry))
@@ -71,6 +71,18 @@ export function checkRowProof(text: string, key: VerifierKey, witnessKeys: reado
 
 function checkpointIn(text: string): string {
   return text.slice(text.indexOf('\n\n') + 2)
+}
+
+/** What a proof has about its row, if the salt opens its entry; undefined otherwise. Whether the log has the entry is another question. */
+export function openRow(extra: Uint8Array | undefined): OpenedRow | undefined {
+  const proven = parseRow(extra)
+  return proven !== undefined && isOpened(proven) ? proven : undefined
+}
+
+type OpenedRow = ProvenRow & { said: typeof entryShape.infer }
+
+function isOpened({ salt, row, said }: OpenedRow): boolean {
+  return commitTo(Buffer.from(salt, 'hex'), row).toString('hex') === said.commit
 }
 
 function parseRow(extra: Uint8Array | undefined) {

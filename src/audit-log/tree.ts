@@ -3,17 +3,17 @@ import type { Orm } from '../../db/file/open.ts'
 import { type LogEntry, type LogNode, readLogEntries, readLogNodes } from '../../db/tables/audit-log.ts'
 import { leafHash } from './entry.ts'
 import { composeHash, type ProofPart, perfectHash, rootParts, type Subtree } from './transparency/merkle.ts'
-import { tileWidth } from './transparency/tiles.ts'
+import { tileHeight, tileWidth } from './transparency/tiles.ts'
 
-const tileHeight = 8
-
-/** Reads whole ranges, however many rows fit in a response. */
+/** Reads whole ranges, however many rows fit in a response. Entries that were pruned are left out. */
 export async function readEntries(orm: Orm, from: number, until: number): Promise<LogEntry[]> {
   const entries: LogEntry[] = []
-  while (from + entries.length < until) {
-    const more = await readLogEntries(orm, from + entries.length, until)
-    if (more.length === 0) break
+  for (let next = from; next < until; ) {
+    const more = await readLogEntries(orm, next, until)
+    const last = more.at(-1)
+    if (last === undefined) break
     entries.push(...more)
+    next = last.leaf + 1
   }
   return entries
 }
@@ -30,15 +30,22 @@ export async function readHashes(orm: Orm, level: number, from: number, until: n
   return hashes
 }
 
-async function hashOf(orm: Orm, { level, index }: Subtree): Promise<Uint8Array> {
+/** The hashes of the leaves of a tile whose entries the database no longer has. */
+export type KnownTile = { index: number; leaves: readonly Uint8Array[] }
+
+async function hashOf(orm: Orm, { level, index }: Subtree, known?: KnownTile): Promise<Uint8Array> {
   const width = 2 ** (level % tileHeight)
-  return perfectHash(await readHashes(orm, Math.floor(level / tileHeight), index * width, (index + 1) * width))
+  const [from, until] = [index * width, (index + 1) * width]
+  const start = (known?.index ?? 0) * tileWidth
+  if (known !== undefined && level < tileHeight && from >= start && until <= start + tileWidth)
+    return perfectHash(known.leaves.slice(from - start, until - start))
+  return perfectHash(await readHashes(orm, Math.floor(level / tileHeight), from, until))
 }
 
 /** The hash that a part of a proof stands for. */
-async function hashOfPart(orm: Orm, part: ProofPart): Promise<Uint8Array> {
+async function hashOfPart(orm: Orm, part: ProofPart, known?: KnownTile): Promise<Uint8Array> {
   const hashes: Uint8Array[] = []
-  for (const subtree of part) hashes.push(await hashOf(orm, subtree))
+  for (const subtree of part) hashes.push(await hashOf(orm, subtree, known))
   return composeHash(hashes)
 }
 
@@ -46,9 +53,10 @@ export function rootOf(orm: Orm, size: number): Promise<Uint8Array> {
   return hashOfPart(orm, rootParts(size))
 }
 
-export async function hashesOf(orm: Orm, parts: readonly ProofPart[]): Promise<Uint8Array[]> {
+/** @throws Error if a part needs leaves that were pruned, and `known` does not have them */
+export async function hashesOf(orm: Orm, parts: readonly ProofPart[], known?: KnownTile): Promise<Uint8Array[]> {
   const hashes: Uint8Array[] = []
-  for (const part of parts) hashes.push(await hashOfPart(orm, part))
+  for (const part of parts) hashes.push(await hashOfPart(orm, part, known))
   return hashes
 }
 

@@ -4,11 +4,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OnProgress } from '../../db/read/slices.ts'
 import { createArchiveCheck } from './archive-check.ts'
+import { readTree } from './folder-tree.ts'
+import { readPruned } from './pruned-files.ts'
 import { openCheckpoint, type SignedCheckpoint } from './transparency/checkpoint.ts'
-import { createFrontier } from './transparency/frontier.ts'
-import { hashLeaf, isSameHash, perfectHash } from './transparency/merkle.ts'
+import { isSameHash } from './transparency/merkle.ts'
 import { checkSignature, type VerifierKey } from './transparency/note.ts'
-import { parseBundle, splitTile, type Tile, tilePath, tilesOf, tileWidth } from './transparency/tiles.ts'
+import { tileWidth } from './transparency/tiles.ts'
 
 export type FolderCheck = {
   problems: string[]
@@ -17,6 +18,9 @@ export type FolderCheck = {
   /** How many older checkpoints it grew from. */
   checkpoints: number
   kinds: Record<string, number>
+  /** Entries that are not in the folder, as records of the log say, and checkpoints among them, which nothing can be compared with. */
+  pruned: number
+  checkpointsPruned: number
   /** How many archived exchanges are the ones that were logged. */
   archived: number
   witnesses: { name: string; at: number }[]
@@ -39,7 +43,7 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
   const { folder, keys, witnessKeys = [], against = [], archives = [] } = given
   const found: FolderCheck = {
     ...{ problems: [], origin: undefined, size: 0, checkpoints: 0 },
-    ...{ kinds: {}, archived: 0, witnesses: [] },
+    ...{ kinds: {}, pruned: 0, checkpointsPruned: 0, archived: 0, witnesses: [] },
   }
   const report = (problem: string) => void (found.problems.length < problemsMax && found.problems.push(problem))
   const newest = openWith(keys, await readOr(join(folder, 'checkpoint')))
@@ -53,7 +57,7 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
   for (const { name, text } of against) {
     const opened = openWith(keys, text)
     if (typeof opened === 'string') report(`${name}: ${opened}`)
-    else older.push({ name, checkpoint: opened })
+    else older.push({ name, checkpoint: opened, isGiven: true })
   }
   for (const key of witnessKeys) {
     const signature = checkSignature(note, key)
@@ -63,15 +67,30 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
   const count = (kind: string) => {
     found.kinds[kind] = (found.kinds[kind] ?? 0) + 1
   }
-  const byRoot = rootsAt([...older, { name: 'checkpoint', checkpoint: newest }], report)
+  const byRoot = rootsAt([...older, { name: 'checkpoint', checkpoint: newest, isGiven: true }], report)
   const archived = createArchiveCheck(archives, report)
-  await readTree(folder, size, { report, count, atSize: byRoot.at, check: archived.check, onProgress })
+  const pruned = await readPruned(folder, report)
+  await readTree(folder, size, {
+    ...{ report, count, atSize: byRoot.at, onProgress },
+    isPruned: pruned.has,
+    check: async (first, entries) => {
+      pruned.check(first, entries)
+      await archived.check(first, entries)
+    },
+    checkPruned: async (first, hash) => {
+      found.pruned += tileWidth
+      found.checkpointsPruned += byRoot.skip(first + tileWidth)
+      await archived.checkPruned(first, hash)
+    },
+  })
+  pruned.end()
   found.checkpoints = byRoot.matched()
   found.archived = await archived.end()
   return found
 }
 
-type NamedCheckpoint = { name: string; checkpoint: SignedCheckpoint }
+/** `isGiven`: who asks wants to know whether the log grew from it. */
+type NamedCheckpoint = { name: string; checkpoint: SignedCheckpoint; isGiven: boolean }
 
 /** A checkpoint, if one of the keys has signed it. */
 function openWith(keys: readonly VerifierKey[], text: string): SignedCheckpoint | string {
@@ -103,7 +122,7 @@ async function readOlder(
     else if (String(opened.size) !== name) report(`checkpoints/${name}: it has the size ${opened.size}`)
     else if (opened.size > newest.size)
       report(`checkpoints/${name}: the log is shorter now, it has ${newest.size} entries`)
-    else older.push({ name: `checkpoints/${name}`, checkpoint: opened })
+    else older.push({ name: `checkpoints/${name}`, checkpoint: opened, isGiven: false })
   }
   return older
 }
@@ -121,87 +140,20 @@ function rootsAt(named: NamedCheckpoint[], report: (problem: string) => void) {
           report(`${name}: the entries have another root at its size ${size}: the log was rewritten, or signed twice`)
       }
     },
+    /** Passes over checkpoints below a size, and returns how many there are. */
+    skip: (end: number) => {
+      let skipped = 0
+      for (; (sorted[0]?.checkpoint.size ?? end) < end; skipped += 1) {
+        const { name, checkpoint, isGiven } = sorted.shift() as NamedCheckpoint
+        if (isGiven)
+          report(
+            `${name}: the entries around its size ${checkpoint.size} were pruned: compare it with a folder that has them`,
+          )
+      }
+      return skipped
+    },
     matched: () => Math.max(matched, 0),
   }
-}
-
-type TreeVisitor = {
-  report: (problem: string) => void
-  count: (kind: string) => void
-  check: (first: number, entries: readonly Uint8Array[]) => Promise<void>
-  atSize: (size: number, root: () => Uint8Array) => void
-  onProgress: OnProgress
-}
-
-/** Reads every entry in order, and compares the hashes of all tiles. */
-async function readTree(
-  folder: string,
-  size: number,
-  { report, count, check, atSize, onProgress }: TreeVisitor,
-): Promise<void> {
-  const frontier = createFrontier()
-  /** The hashes that the tiles of each level must have, from the entries. */
-  const expected: Uint8Array[][] = []
-  atSize(0, frontier.root)
-  const checkTile = async (tile: Tile & { level: number }, hashes: Uint8Array[]) => {
-    const bytes = await readBytes(folder, tile)
-    const found = bytes && splitTile(bytes, tile.width)
-    if (found === undefined) report(`${tilePath(tile)}: it is missing or damaged`)
-    else if (!found.every((hash, index) => isSameHash(hash, hashes[index] ?? hash)))
-      report(`${tilePath(tile)}: its hashes are not those of the entries`)
-  }
-  for (const bundle of tilesOf(size)) {
-    if (bundle.level !== 'entries') break
-    const bytes = await readBytes(folder, bundle)
-    const entries = bytes && parseBundle(bytes, bundle.width)
-    if (entries === undefined) {
-      report(`${tilePath(bundle)}: it is missing or damaged`)
-      return
-    }
-    const leaves = entries.map(hashLeaf)
-    for (const entry of entries) count(kindIn(entry))
-    await check(bundle.index * tileWidth, entries)
-    for (const leaf of leaves) {
-      frontier.add(leaf)
-      atSize(frontier.size(), frontier.root)
-    }
-    await addUp(expected, { level: 0, index: bundle.index, width: bundle.width }, leaves, checkTile)
-    onProgress(frontier.size(), size)
-  }
-  for (const [level, hashes] of expected.entries())
-    if (level > 0 && hashes.length > 0) {
-      const index = Math.floor(Math.floor(size / tileWidth ** level) / tileWidth)
-      await checkTile({ level, index, width: hashes.length }, hashes)
-    }
-}
-
-/** Checks a tile, and adds its hash to the level above if it is whole. */
-async function addUp(
-  expected: Uint8Array[][],
-  tile: Tile & { level: number },
-  hashes: Uint8Array[],
-  checkTile: (tile: Tile & { level: number }, hashes: Uint8Array[]) => Promise<void>,
-): Promise<void> {
-  await checkTile(tile, hashes)
-  if (tile.width < tileWidth) return
-  const above = [...(expected[tile.level + 1] ?? []), perfectHash(hashes)]
-  expected[tile.level + 1] = above
-  if (above.length < tileWidth) return
-  expected[tile.level + 1] = []
-  await addUp(
-    expected,
-    { level: tile.level + 1, index: Math.floor(tile.index / tileWidth), width: tileWidth },
-    above,
-    checkTile,
-  )
-}
-
-function kindIn(entry: Uint8Array): string {
-  return /"kind":"([a-z_]+)"/.exec(Buffer.from(entry).toString())?.[1] ?? 'unknown'
-}
-
-function readBytes(folder: string, tile: Tile): Promise<Uint8Array | undefined> {
-  return readFile(join(folder, tilePath(tile))).catch(() => undefined)
 }
 
 function readOr(path: string): Promise<string> {

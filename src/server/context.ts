@@ -177,7 +177,7 @@ export async function openContext(
   const storage = { database, orm, reader, writer, work, now, monotonic, log }
   const scheduled = { backups, backupSchedule, ...createRetention(config.retention, storage, writeCheck.quietFor) }
   const reports = { exchangeCounts: createExchangeCounts(reader, now), slowReports: createSlowReports(monotonic) }
-  const kept = { spending, budgets, presets, lastUses, auditLog, ...reports, queueBacktest: createQueues() }
+  const kept = { spending, budgets, presets, lastUses, auditLog, ...reports, queueReads: createQueues() }
   const budgetSlices = startBudgeting({ ...storage, registry, budgets, budgetBuilder, follow })
   const stored = { config, follow, inEffect, ...storage, registry, ...kept, budgetSlices, ...createMutex() }
   const watched = { metrics, isWritable, isWriteFailing: writeCheck.isFailing }

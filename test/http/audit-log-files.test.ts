@@ -11,10 +11,12 @@ type Key = { id: string; key: string }
 
 let federation: Federation
 let folder: ReturnType<typeof temporaryFolder>
+let archives: ReturnType<typeof temporaryFolder>
 let reader: Key
 let requestId: string
 beforeAll(async () => {
   folder = temporaryFolder()
+  archives = temporaryFolder()
   federation = await startFederation({ settings: { LATCHKEY_AUDIT_DIR: folder.path } })
   const { mint, exchange, admin } = federation
   const response = await exchange(await mint())
@@ -27,6 +29,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await federation.stop()
   folder.remove()
+  archives.remove()
 })
 
 const get = (file: string, key = reader.key) =>
@@ -69,4 +72,27 @@ test('keys of other organizations, inference keys and nobody are refused', async
   expect((await get('checkpoint', stranger.key)).status).toBe(403)
   expect((await get('checkpoint', key.key)).status).toBe(403)
   expect((await get('checkpoint', 'sk-none')).status).toBe(401)
+})
+
+test('an exchange that moved to an archive has a proof over HTTP, for keys of its organization', async () => {
+  const { admin, mint, exchange, server } = federation
+  // The newest row of a table stays.
+  await exchange(await mint())
+  const { data } = await admin<{ data: { rows: number }[] }>('archive.run', {
+    ...{ before: new Date().toISOString(), kind: 'exchanges', to: archives.path },
+  })
+  expect(data).toMatchObject([{ state: 'finished', kind: 'exchanges' }])
+  const proofFor = (key: string) =>
+    fetch(`${server.baseUrl}/workload-identity/audit/proof?request_id=${requestId}`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+  const response = await proofFor(reader.key)
+  expect(response.status).toBe(200)
+  const { data: found } = (await response.json()) as { data: { proof: string } }
+  const { keys } = await admin<{ keys: { verifier_key: string }[] }>('audit.log')
+  const checked = checkRowProof(found.proof, parseVerifierKey(keys[0]?.verifier_key ?? '') as VerifierKey)
+  expect(checked).toMatchObject({ problem: undefined, kind: 'exchange', row: expect.stringContaining(requestId) })
+  await admin('organizations.create', { name: 'third' })
+  const stranger = await admin<Key>('keys.create', { name: 'third', kind: 'management', organization: 'third' })
+  expect((await proofFor(stranger.key)).status).toBe(404)
 })

@@ -68,8 +68,8 @@ export type AdminContext = {
   retention: RetentionSchedule
   /** Changes of the database run one after the other. */
   runExclusive: ExclusiveRun
-  /** By the id of the organization. */
-  queueBacktest: RunInQueue
+  /** Reads that take long: back-tests by the id of the organization, proofs from `archives`. */
+  queueReads: RunInQueue
   /** Only in a process that serves. */
   signingKeys?: SigningKeys
   readiness?: Readiness

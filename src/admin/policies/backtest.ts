@@ -47,11 +47,11 @@ type PastExchange = VerifiedExchange & RecordedExchange
  * @throws Fault `conflict` when too many wait
  */
 export async function backtestPolicy(
-  context: Needs<'config' | 'orm' | 'reader' | 'registry' | 'queueBacktest' | 'now' | 'onProgress'>,
+  context: Needs<'config' | 'orm' | 'reader' | 'registry' | 'queueReads' | 'now' | 'onProgress'>,
   input: typeof backtestInput.infer,
 ): Promise<Response> {
   const { id } = findOrganization(context.registry, input.organization)
-  const queued = context.queueBacktest(id, () => {
+  const queued = context.queueReads(id, () => {
     // Anyone who asked can be gone by now.
     context.onProgress?.(0, 0)
     return judgePast(context, input, id)

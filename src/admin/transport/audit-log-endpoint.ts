@@ -72,5 +72,7 @@ async function readTile(orm: Orm, { size }: LogCheckpoint, file: string): Promis
     'content-type': 'application/octet-stream',
     'cache-control': 'no-store',
   }
-  return new Response(new Uint8Array(await tileBytes(orm, tile)), { headers })
+  const bytes = await tileBytes(orm, tile)
+  if (bytes === undefined) throw new Fault('not_found', 'These entries were pruned: their rows are in an archive')
+  return new Response(new Uint8Array(bytes), { headers })
 }

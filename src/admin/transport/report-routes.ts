@@ -1,6 +1,6 @@
 // The routes of what happened: findings, exchanges, changes, usage and sessions.
 import { type } from '../../values/shape.ts'
-import { proofResponse } from '../audit-log.ts'
+import { proofResponse } from '../audit-proof.ts'
 import { findingsResponse } from '../doctor/findings.ts'
 import {
   archivedResponse,

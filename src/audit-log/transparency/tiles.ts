@@ -4,7 +4,7 @@ import { hashBytes, type Subtree } from './merkle.ts'
 /** Hashes in a whole tile, and entries in a whole bundle. */
 export const tileWidth = 256
 /** A whole tile of one level is one hash of the next: 2^8 = 256. */
-const tileHeight = 8
+export const tileHeight = 8
 const entryBytesMax = 0xffff
 
 /** The level of tiles; `entries` for bundles. */
