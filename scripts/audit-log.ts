@@ -102,10 +102,11 @@ It cannot be undone. Archives, backups and the logs of the server are not change
   )
 }
 
-function drawErased({ exchanges, usage, archives }: OperationResponse<'audit.erase'>): string {
+function drawErased({ exchanges, usage, alerts, archives }: OperationResponse<'audit.erase'>): string {
   const files = few(archives.map(printable), archivesShownMax)
   return [
     `Erased ${exchanges} exchanges and ${usage} requests`,
+    ...(alerts === 0 ? [] : [`Erased the value of ${alerts} alerts`]),
     ...(archives.length === 0 ? [] : [`Archives were not changed, and can have rows of the subject: ${files}`]),
   ].join('\n')
 }

@@ -28,6 +28,7 @@ const commands: Readonly<Record<string, () => Promise<() => Command>>> = {
   presets: async () => (await import('./presets.ts')).presetsCommand,
   budgets: async () => (await import('./budgets.ts')).budgetsCommand,
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand,
+  alerts: async () => (await import('./alerts.ts')).alertsCommand,
   prices: async () => (await import('./prices.ts')).pricesCommand,
   usage: async () => (await import('./usage.ts')).usageCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,

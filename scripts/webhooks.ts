@@ -6,6 +6,7 @@ import { type Arguments, command, group, runAlone } from './shared/command-line.
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { readTextFile } from './shared/input-files.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
+import { durationSeconds } from './shared/option-values.ts'
 import { managedBy, moment, record } from './shared/render.ts'
 import { table } from './shared/table.ts'
 
@@ -45,11 +46,17 @@ function updateCommand(): Command {
   const made = command('update <webhook>', 'Change a webhook; what waits for it is sent by its new settings', [
     'webhooks update ops --webhook-url https://hooks.example.com/new',
     'webhooks update ops --secret-file secret.txt',
+    'webhooks update ops --secret-file secret.txt --grace 0s',
   ])
+  const options = withOptions(made, 'change').option(
+    '--grace <duration>',
+    'with --secret-file: how long the secret before signs too, up to 30d (default: 24h)',
+    durationSeconds,
+  )
   return operationCommand(
-    withOptions(made, 'change'),
+    options,
     'webhooks.update',
-    (given) => ({ webhook: given.words[0], ...fieldsOf(given) }),
+    (given) => ({ webhook: given.words[0], ...fieldsOf(given), grace_seconds: given.options.grace }),
     show,
   )
 }

@@ -1,7 +1,14 @@
 // Alerts, and their deliveries to webhooks. The unique name of an alert makes it happen once, on whichever nodes and however often it is noticed.
-import { and, asc, eq, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
-import { type Alert, type AlertDelivery, alertDeliveries, alerts, type Webhook } from '../schema/alert-schema.ts'
+import {
+  type Alert,
+  type AlertDelivery,
+  type AlertType,
+  alertDeliveries,
+  alerts,
+  type Webhook,
+} from '../schema/alert-schema.ts'
 import { insertion, insertRows, type Statement } from '../write/rows.ts'
 
 export type NewAlert = Pick<Alert, 'id' | 'organizationId' | 'type' | 'subject' | 'data' | 'at' | 'neededUntil'>
@@ -148,6 +155,67 @@ export function readDeliveryStates(orm: Orm): Promise<DeliveryState[]> {
       join (select webhook_id, max(delivered_at) as at from alert_deliveries group by 1) as last
         on last.webhook_id = delivery.webhook_id
     group by delivery.webhook_id`)
+}
+
+/** Since and until: milliseconds, the first included and the second not. */
+export type AlertFilter = { organizationId: string; type?: AlertType | undefined } & {
+  since?: number | undefined
+  until?: number | undefined
+  limit: number
+}
+/** An alert, with how many of its deliveries arrived, wait, and were given up. */
+export type ListedAlert = Pick<Alert, 'id' | 'type' | 'data' | 'at' | 'endedAt'> &
+  Record<'delivered' | 'waiting' | 'givenUp', number>
+
+/** Lists alerts, newest first. Reads the whole table: call it with the connection for slow reads. */
+export function listAlerts(
+  reader: Orm,
+  { organizationId, type, since, until, limit }: AlertFilter,
+): Promise<ListedAlert[]> {
+  const { id, data, at, endedAt } = alerts
+  const count = (what: string) =>
+    sql<number>`(select count(${sql.raw(what)}) from alert_deliveries where alert_id = ${alerts.id})`
+  return reader
+    .select({
+      ...{ id, type: alerts.type, data, at, endedAt, delivered: count('delivered_at'), waiting: count('due_at') },
+      givenUp: count('case when delivered_at is null and due_at is null then 1 end'),
+    })
+    .from(alerts)
+    .where(
+      and(
+        eq(alerts.organizationId, organizationId),
+        type === undefined ? undefined : eq(alerts.type, type),
+        since === undefined ? undefined : gte(alerts.at, since),
+        until === undefined ? undefined : lt(alerts.at, until),
+      ),
+    )
+    .orderBy(desc(alerts.at), desc(alerts.id))
+    .limit(limit)
+}
+
+/** The alerts of budgets whose value is one of these: of an attribution or a session. Call it with the connection for slow reads. */
+export async function listAlertsOfValues(
+  reader: Orm,
+  organizationId: string,
+  values: readonly string[],
+): Promise<string[]> {
+  const rows = await reader
+    .select({ id: alerts.id })
+    .from(alerts)
+    .where(
+      and(
+        eq(alerts.organizationId, organizationId),
+        sql`${alerts.data} ->> 'each' in ('attribution', 'session')`,
+        sql`${alerts.data} ->> 'value' in (select value from json_each(${JSON.stringify(values)}))`,
+      ),
+    )
+  return rows.map(({ id }) => id)
+}
+
+/** Empties whom alerts are about. `ids`: some hundreds at a time. */
+export function eraseAlertValues(ids: readonly string[]): Statement {
+  const sql = `update alerts set data = json_set(data, '$.value', null) where id in (select value from json_each(?))`
+  return { toSQL: () => ({ sql, params: [JSON.stringify(ids)] }) }
 }
 
 const removedAtOnce = 1_000

@@ -49,6 +49,16 @@ export async function listSubjectRows(
   return ids
 }
 
+/** The attributions and sessions of rows, which budgets count by. `ids`: some hundreds at a time. */
+export async function listCounterValues(reader: Orm, source: ErasedSource, ids: readonly number[]): Promise<string[]> {
+  const columns = source === 'exchanges' ? ['attribution'] : ['attribution', 'session_id']
+  const selects = columns.map(
+    (column) => sql`select ${sql.raw(column)} as value from ${tables[source]}
+      where id in (select value from json_each(${JSON.stringify(ids)})) and ${sql.raw(column)} is not null`,
+  )
+  return (await reader.all<{ value: string }>(sql.join(selects, sql` union `))).map(({ value }) => value)
+}
+
 /** Empties the personal columns of rows. `ids`: some hundreds at a time, since they run on the connection that serves. */
 export function eraseRows(source: ErasedSource, ids: readonly number[]): Statement {
   const name = source === 'exchanges' ? 'exchange_audit' : 'usage'

@@ -34,6 +34,7 @@ import { signingKeyOperations } from './signing-keys.ts'
 import { systemOperations } from './system.ts'
 import { priceOperations } from './upstreams/prices.ts'
 import { upstreamOperations } from './upstreams/upstreams.ts'
+import { alertOperations } from './webhooks/alerts.ts'
 import { webhookOperations } from './webhooks/webhooks.ts'
 
 export const operations = {
@@ -48,6 +49,7 @@ export const operations = {
   ...simulationOperations,
   ...workspaceBudgetOperations,
   ...webhookOperations,
+  ...alertOperations,
   ...doctorOperations,
   ...archiveOperations,
   ...auditOperations,

@@ -3,8 +3,16 @@
 import type { Orm } from '../../db/file/open.ts'
 import { readErasedRows, readLastRowIds } from '../../db/read/log-rows.ts'
 import type { OnProgress } from '../../db/read/slices.ts'
+import { eraseAlertValues, listAlertsOfValues } from '../../db/tables/alerts.ts'
 import { isOvertaken, listLeavesOf, readLogHead } from '../../db/tables/audit-log.ts'
-import { type ErasedSubject, eraseRows, eraseSalts, listSubjectRows } from '../../db/tables/erasure.ts'
+import {
+  type ErasedSource,
+  type ErasedSubject,
+  eraseRows,
+  eraseSalts,
+  listCounterValues,
+  listSubjectRows,
+} from '../../db/tables/erasure.ts'
 import { insertErasure, lastLogRecordId, listAllLogRecords } from '../../db/tables/log-records.ts'
 import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Statement } from '../../db/write/rows.ts'
@@ -28,14 +36,14 @@ const rowsAtOnce = 250
 
 /**
  * Erases the rows that a subject has when this begins. Run it while this process appends no leaves. `onProgress` is called with rows read.
- * @returns how many exchanges and requests were erased
+ * @returns how many exchanges and requests were erased, and of how many alerts the value
  */
 export async function eraseSubject(
   context: EraseContext,
   subject: ErasedSubject,
   reason: ErasureReason,
   onProgress?: OnProgress,
-): Promise<Pick<ErasureBody, 'exchanges' | 'usage'>> {
+): Promise<Pick<ErasureBody, 'exchanges' | 'usage'> & { alerts: number }> {
   const { orm, reader, mode } = context
   // Another node may be about to give a row the leaf of its old text, unless it has one.
   if (mode === 'full') await appendRows(context)
@@ -49,12 +57,28 @@ export async function eraseSubject(
   const usage = await listSubjectRows(reader, 'usage', subject, { last: usageLast }, (done) =>
     onProgress?.(exchangesLast + done, total),
   )
+  const alerts = await alertsOf(context, subject, reason.organization_id, { exchanges, usage })
+  for (const ids of chunksOf(alerts)) await context.writer.write([eraseAlertValues(ids)])
   for (const ids of chunksOf(exchanges)) await eraseExchanges(context, subject, reason, ids)
   await eraseUsage(context, subject, reason, usage)
-  return { exchanges: exchanges.length, usage: usage.length }
+  return { exchanges: exchanges.length, usage: usage.length, alerts: alerts.length }
 }
 
-function chunksOf(ids: readonly number[]): number[][] {
+/** The alerts of budgets for each attribution or session that rows of the subject have. */
+async function alertsOf(
+  { reader }: EraseContext,
+  { subject }: ErasedSubject,
+  organizationId: string,
+  ids: Record<ErasedSource, readonly number[]>,
+): Promise<string[]> {
+  const values = new Set([subject])
+  for (const source of ['exchanges', 'usage'] as const)
+    for (const some of chunksOf(ids[source]))
+      for (const value of await listCounterValues(reader, source, some)) values.add(value)
+  return listAlertsOfValues(reader, organizationId, [...values])
+}
+
+function chunksOf<Id>(ids: readonly Id[]): Id[][] {
   return Array.from({ length: Math.ceil(ids.length / rowsAtOnce) }, (_, index) =>
     ids.slice(index * rowsAtOnce, (index + 1) * rowsAtOnce),
   )

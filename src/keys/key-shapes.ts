@@ -37,7 +37,7 @@ export const attributionHeaderShape = type('string')
 
 /** How long the text before a rotation still works, in seconds. */
 export const graceSecondsDefault = 24 * 60 * 60
-const graceSecondsMax = 30 * 24 * 60 * 60
+export const graceSecondsMax = 30 * 24 * 60 * 60
 export const graceShape = type(`0 <= number.integer <= ${graceSecondsMax}`).configure({
   says: 'How long the text before still works; 0 ends it at once. Default: a day',
 })

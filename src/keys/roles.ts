@@ -32,6 +32,7 @@ export const weakestRoles = {
   'budgets.of_interval': 'viewer',
   'budgets.set_interval': 'operator',
   'budgets.delete_interval': 'operator',
+  'alerts.list': 'viewer',
   'webhooks.list': 'viewer',
   'webhooks.show': 'viewer',
   // They make the server send requests to a URL.

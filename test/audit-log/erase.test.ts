@@ -1,6 +1,7 @@
 // Erasing a subject: what its rows said is gone, totals and the rows of others stay, every other proof holds, and what was erased is held from
 // then on to how the erasure left it.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { raiseAlerts } from '../../db/tables/alerts.ts'
 import { listLeavesOf } from '../../db/tables/audit-log.ts'
 import { insertLogRecord, listAllLogRecords } from '../../db/tables/log-records.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
@@ -60,6 +61,21 @@ const addUsage = (at: number, of: string) =>
     ...{ at, issuerId: acme.issuer.id, subject: of, endUser: of, sessionId: of, metadata: JSON.stringify({ of }) },
     ...{ attribution: of, costNanodollars: 7 },
   })
+const alertsOfOthers = {
+  'of bob': { each: 'attribution', value: 'bob' },
+  'of a key': { each: 'key', value: 'alice@example.com' },
+  'of all': { percent: 80 },
+}
+const addAlert = (id: string, data: object) => {
+  const alert = {
+    id,
+    organizationId: acme.organization.id,
+    type: 'budget.reached' as const,
+    subject: id,
+    data: { ...data },
+  }
+  return writer.write(raiseAlerts([{ ...alert, at: now, neededUntil: now }]))
+}
 const all = async (sql: string) => (await own.database.client.execute(sql)).rows
 const verify = () => verifyDatabase(own.database.orm, { epoch, mode: 'full' })
 const bodies = async () =>
@@ -84,6 +100,9 @@ beforeEach(async () => {
   await addExchange(7, 'alice@example.com', { issuerId: globex.issuer.id })
   for (let id = 1; id <= 6; id += 1) await addUsage(start + id, id % 2 === 0 ? 'alice@example.com' : 'bob')
   for (const of of ['bob', 'alice@example.com']) await addUsage(start + day, of)
+  await addAlert('by attribution', { each: 'attribution', value: 'alice@example.com' })
+  await addAlert('by session', { each: 'session', value: 'alice@example.com' })
+  for (const [name, data] of Object.entries(alertsOfOthers)) await addAlert(name, data)
   epoch = (await log.checkpoint()).epoch
 })
 afterEach(async () => {
@@ -97,7 +116,7 @@ describe('a subject that is erased', () => {
     const others = await all(
       "select * from exchange_audit where subject = 'bob' or issuer_id = 'globex-issuer' order by id",
     )
-    expect(await eraseSubject(contextWith(), subject, reason)).toEqual({ exchanges: 3, usage: 4 })
+    expect(await eraseSubject(contextWith(), subject, reason)).toEqual({ exchanges: 3, usage: 4, alerts: 2 })
     await log.checkpoint()
     expect((await textOfAll()).split('alice@example.com').length - 1).toBe(
       JSON.stringify(others).split('alice@example.com').length - 1,
@@ -117,6 +136,16 @@ describe('a subject that is erased', () => {
       reason: 'policy_unknown',
       issuer_id: acme.issuer.id,
       detail: null,
+    })
+  })
+
+  test('is in no alert of a budget for each attribution or session, while those of others stay', async () => {
+    await eraseSubject(contextWith(), subject, reason)
+    const rows = await all('select id, data from alerts')
+    expect(Object.fromEntries(rows.map(({ id, data }) => [String(id), JSON.parse(String(data))]))).toEqual({
+      'by attribution': { each: 'attribution', value: null },
+      'by session': { each: 'session', value: null },
+      ...alertsOfOthers,
     })
   })
 
@@ -143,8 +172,8 @@ describe('a subject that is erased', () => {
   test('can have new rows, and be erased again', async () => {
     await eraseSubject(contextWith(), subject, reason)
     await addExchange(8, 'alice@example.com')
-    expect(await eraseSubject(contextWith(), subject, reason)).toEqual({ exchanges: 1, usage: 0 })
-    expect(await eraseSubject(contextWith(), subject, reason)).toEqual({ exchanges: 0, usage: 0 })
+    expect(await eraseSubject(contextWith(), subject, reason)).toEqual({ exchanges: 1, usage: 0, alerts: 0 })
+    expect(await eraseSubject(contextWith(), subject, reason)).toEqual({ exchanges: 0, usage: 0, alerts: 0 })
     await log.checkpoint()
     expect(await verify()).toMatchObject({ problems: [], erased: 4 })
   })
@@ -176,7 +205,7 @@ test('a record that comes in between makes the erasure plan again', async () => 
     isFirst = false
     return writer.write(statements)
   }
-  expect(await eraseSubject(contextWith(write), subject, reason)).toEqual({ exchanges: 3, usage: 4 })
+  expect(await eraseSubject(contextWith(write), subject, reason)).toEqual({ exchanges: 3, usage: 4, alerts: 2 })
   await log.checkpoint()
   expect((await verify()).problems).toEqual([])
 })

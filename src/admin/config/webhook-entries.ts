@@ -4,7 +4,7 @@ import type { Webhook } from '../../../db/schema/alert-schema.ts'
 import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { insertWebhook, updateWebhook } from '../../../db/tables/webhooks.ts'
 import { Fault } from '../../fault.ts'
-import { openSecret } from '../../monitoring/alerts/outbox.ts'
+import { openSecrets } from '../../monitoring/alerts/outbox.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
 import { isSame } from '../../values/same-json.ts'
 import { entryOf } from '../kinds/fields.ts'
@@ -51,7 +51,7 @@ export async function draftWebhookEntry(
     enabled: enabled ?? true,
     managedBy: ownerOf(drafting, saved),
   }
-  const sealed = isChanged ? { credentialEncrypted: await sealSecret(context, drafted.id, secret) } : {}
+  const sealed = isChanged ? { credentialEncrypted: await sealSecret(context, drafted, secret) } : {}
   const row = { ...drafted, ...sealed }
   const entry = { ...webhookEntry(row), ...(isChanged ? { secret: 'changed' } : {}) }
   if (!isSame(entry, saved?.entry)) checkWebhook(context, row)
@@ -59,9 +59,10 @@ export async function draftWebhookEntry(
 }
 
 async function secretOf(
-  { config, orm }: Needs<'config' | 'orm'>,
+  { config, orm, now }: Needs<'config' | 'orm' | 'now'>,
   before: Readonly<Webhook> | undefined,
 ): Promise<string | undefined> {
   if (before === undefined) return undefined
-  return openSecret(await openMasterKey(config.masterKey, await listSigningKeys(orm)), before)
+  const masterKey = await openMasterKey(config.masterKey, await listSigningKeys(orm))
+  return (await openSecrets(masterKey, before, now()))?.[0]
 }

@@ -24,8 +24,10 @@ import type { systemResponse } from '../system.ts'
 import type { priceListResponse } from '../upstreams/prices.ts'
 import type { queueResponse } from '../upstreams/queue-state.ts'
 import type { upstreamCheckResponse, upstreamResponse } from '../upstreams/upstream-response.ts'
+import type { alertResponse } from '../webhooks/alerts.ts'
 import type { webhookResponse } from '../webhooks/webhook-response.ts'
 
+export type Alert = typeof alertResponse.infer
 export type AuditLog = typeof logResponse.infer
 export type Backtest = typeof backtestResponse.infer
 export type Budget = typeof budgetResponse.infer

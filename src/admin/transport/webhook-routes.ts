@@ -1,5 +1,6 @@
-// The routes of webhooks.
+// The routes of webhooks, and of the alerts that they get.
 import { deletedResponse, listOf } from '../operation/responses.ts'
+import { alertResponse } from '../webhooks/alerts.ts'
 import { newWebhookResponse, webhookResponse, webhookTestResponse } from '../webhooks/webhook-response.ts'
 import type { AdminRoute } from './admin-route.ts'
 
@@ -53,5 +54,12 @@ export const webhookRoutes: AdminRoute[] = [
     summary: 'Send a test event to a webhook, and report whether it arrived',
     data: webhookTestResponse,
     isBare: true,
+  },
+  {
+    method: 'GET',
+    path: '/alerts',
+    operation: 'alerts.list',
+    summary: 'List the alerts, newest first, with how far their deliveries are',
+    answer: listOf(alertResponse),
   },
 ]

@@ -7,10 +7,11 @@ import { insertWebhook, updateWebhook } from '../../../db/tables/webhooks.ts'
 import { Fault } from '../../fault.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { sealCredential } from '../../inference/upstream/credentials.ts'
+import { graceSecondsDefault, graceSecondsMax } from '../../keys/key-shapes.ts'
 import { newEventId } from '../../monitoring/alerts/alerts.ts'
-import { openSecret } from '../../monitoring/alerts/outbox.ts'
+import { openSecrets } from '../../monitoring/alerts/outbox.ts'
 import { sendEvent } from '../../monitoring/alerts/send.ts'
-import { newSecret } from '../../monitoring/alerts/signature.ts'
+import { joinSecrets, newSecret } from '../../monitoring/alerts/signature.ts'
 import { addressProblem, webhookUrlProblem } from '../../monitoring/alerts/webhook-url.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
 import { type } from '../../values/shape.ts'
@@ -31,6 +32,9 @@ const changing = type({
   ...given(webhookFields, 'change'),
   webhook: referenceShape,
   'if_match?': 'string',
+  'grace_seconds?': type(`0 <= number.integer <= ${graceSecondsMax}`).configure({
+    says: 'With `secret`: how long the secret before still signs too; 0 ends it at once. Default: a day',
+  }),
 }).configure({ minProperties: 1 })
 const oneInput = type({ '+': 'reject', ...organizationInput, webhook: referenceShape })
 
@@ -55,7 +59,7 @@ async function addWebhook(context: SaveContext, input: typeof creation.infer) {
   checkWebhook(context, draft)
   await rejectPrivate(context, draft.url)
   const secret = input.secret ?? newSecret()
-  const row = { ...draft, credentialEncrypted: await sealSecret(context, draft.id, secret) }
+  const row = { ...draft, credentialEncrypted: await sealSecret(context, draft, secret) }
   await commit(context, [insertWebhook(orm, row)], [{ kind: 'webhook', id: row.id }])
   return { ...showWebhook(row, new Map()), ...(input.secret === undefined ? { secret } : {}) }
 }
@@ -90,20 +94,32 @@ function refused(url: string, problem: string): Fault {
   return new Fault('invalid', `The URL of the webhook, ${JSON.stringify(url)}, ${problem}`)
 }
 
-export async function sealSecret(context: Needs<'config' | 'orm'>, id: string, secret: string): Promise<string> {
+/** With the secret before, if it still signs for a while. */
+export async function sealSecret(
+  context: Needs<'config' | 'orm' | 'now'>,
+  row: Pick<Webhook, 'id' | 'credentialEncrypted'>,
+  secret: string,
+  graceSeconds = graceSecondsDefault,
+): Promise<string> {
   const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
-  return sealCredential(masterKey, id, secret)
+  const now = context.now()
+  const [before] = (graceSeconds > 0 && (await openSecrets(masterKey, row, now))) || []
+  return sealCredential(masterKey, row.id, joinSecrets(secret, before, now + graceSeconds * 1_000))
 }
 
 async function changeWebhook(context: SaveContext, input: typeof changing.infer) {
-  checkChanges(input, ['organization', 'webhook', 'if_match'])
+  if (input.grace_seconds !== undefined && input.secret === undefined)
+    throw new Fault('invalid', 'grace_seconds is for the secret before: send secret with it')
+  checkChanges(input, ['organization', 'webhook', 'if_match', 'grace_seconds'])
   const { orm, registry, now } = context
   const before = pick(context, input)
   checkUnchanged(before, input.if_match)
   if (input.name !== undefined)
     checkNameIsFree('webhook', registry.webhooks, input.name, before.organizationId, before.id)
   const sealed =
-    input.secret === undefined ? {} : { credentialEncrypted: await sealSecret(context, before.id, input.secret) }
+    input.secret === undefined
+      ? {}
+      : { credentialEncrypted: await sealSecret(context, before, input.secret, input.grace_seconds) }
   const row: Webhook = { ...before, ...columnsOf<Webhook>(webhookFields, input), ...sealed, updatedAt: now() }
   checkWebhook(context, row)
   if (input.url !== undefined) await rejectPrivate(context, row.url)
@@ -139,12 +155,12 @@ async function testWebhook(
 ) {
   const row = pick(context, input)
   const masterKey = await openMasterKey(context.config.masterKey, await listSigningKeys(context.orm))
-  const secret = await openSecret(masterKey, row)
-  if (secret === undefined)
+  const secrets = await openSecrets(masterKey, row, context.now())
+  if (secrets === undefined)
     throw new Fault('conflict', `The secret of the webhook ${JSON.stringify(row.name)} is missing: set it again`)
   const event = { id: newEventId(), type: 'webhook.test' as const, at: context.now(), data: { webhook: row.name } }
   const startedAt = performance.now()
-  const outcome = await sendEvent(context, { url: row.url, caPem: row.caPem, secret }, event)
+  const outcome = await sendEvent(context, { url: row.url, caPem: row.caPem, secrets }, event)
   return {
     ...{ id: event.id, ok: outcome.ok, status: outcome.ok ? outcome.status : null },
     problem: outcome.ok ? null : outcome.problem,

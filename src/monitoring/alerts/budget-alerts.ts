@@ -1,5 +1,6 @@
 // Notices when a counter of a budget reaches a percent of what one of its windows allows. What is reached is found again at every start, so
 // that a crash between the ledger's commit and that of the alert loses nothing.
+import { createHash } from 'node:crypto'
 import { createPace } from '../../../db/read/pace.ts'
 import type { BudgetPeriod } from '../../../db/schema/budget-schema.ts'
 import type { Budget } from '../../spending/budget.ts'
@@ -34,10 +35,12 @@ export function createBudgetAlerts(
       if (period === undefined) continue
       for (const percent of percents) {
         if (share < percent) continue
-        const subject = `budget ${budget.row.id} ${per} ${period.start} ${percent} ${counter}`
-        if (raised.has(subject)) continue
+        const name = `budget ${budget.row.id} ${per} ${period.start} ${percent}`
+        if (raised.has(`${name} ${counter}`)) continue
         if (raised.size >= rememberedMax) raised.clear()
-        raised.add(subject)
+        raised.add(`${name} ${counter}`)
+        // The name stays when the value is erased: otherwise it would be saved again at the next start.
+        const subject = `${name} ${createHash('sha256').update(counter).digest('base64url')}`
         const neededUntil = period.end === Infinity ? null : period.end
         alerts.raise([
           { organizationId, type: 'budget.reached', subject, neededUntil, data: dataOf(amount, percent, period.start) },

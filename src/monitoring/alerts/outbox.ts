@@ -15,6 +15,7 @@ import { describeError } from '../../fault.ts'
 import { openCredential } from '../../inference/upstream/credentials.ts'
 import type { Log } from '../../observe/log.ts'
 import { type SendOutcome, type WebhookEvent, type WebhookTarget, webhookAnswerMillisecondsMax } from './send.ts'
+import { secretsIn } from './signature.ts'
 
 export type DeliveryOutcome = 'delivered' | 'failed' | 'given_up'
 
@@ -115,11 +116,11 @@ async function attempt(
   await writer.write([claimDelivery(orm, delivery, { claim, now: now(), until: now() + claimMilliseconds })])
   if (!(await hasClaim(orm, delivery, claim))) return true
   const event = { id: delivery.alertId, type: delivery.type, at: delivery.at, data: delivery.data }
-  const secret = await openSecret(masterKey, webhook)
+  const secrets = await openSecrets(masterKey, webhook, now())
   const outcome: SendOutcome =
-    secret === undefined
+    secrets === undefined
       ? { ok: false, problem: 'its secret is missing or cannot be decrypted: set it again', isGone: false }
-      : await send({ url: webhook.url, caPem: webhook.caPem, secret }, event, signal)
+      : await send({ url: webhook.url, caPem: webhook.caPem, secrets }, event, signal)
   await record(options, webhook, delivery, outcome)
   return outcome.ok
 }
@@ -145,9 +146,12 @@ async function record(
   await writer.write([updateDelivery(orm, delivery, { dueAt: isGivenUp ? null : next, problem, claim: null })])
 }
 
-export async function openSecret(
+/** The secrets that sign at a time, the newest first; undefined if they are missing or cannot be decrypted. */
+export async function openSecrets(
   masterKey: CryptoKey,
   { id, credentialEncrypted: sealed }: Pick<Webhook, 'id' | 'credentialEncrypted'>,
-): Promise<string | undefined> {
-  return sealed === null ? undefined : openCredential(masterKey, id, sealed).catch(() => undefined)
+  now: number,
+): Promise<string[] | undefined> {
+  const text = sealed === null ? undefined : await openCredential(masterKey, id, sealed).catch(() => undefined)
+  return text === undefined ? undefined : secretsIn(text, now)
 }

@@ -19,7 +19,8 @@ export type WebhookEvent = {
   at: number
   data: Readonly<Record<string, unknown>>
 }
-export type WebhookTarget = { url: string; caPem: string | null; secret: string }
+/** `secrets`: those that sign. */
+export type WebhookTarget = { url: string; caPem: string | null; secrets: readonly string[] }
 /** `isGone`: the receiver no longer wants it. */
 export type SendOutcome = { ok: true; status: number } | { ok: false; problem: string; isGone: boolean }
 
@@ -32,7 +33,7 @@ export type SendContext = {
 /** Never throws. A response from 200 to 299 means that the event arrived; redirects are not followed. */
 export async function sendEvent(
   { outbound, config, now }: SendContext,
-  { url, caPem, secret }: WebhookTarget,
+  { url, caPem, secrets }: WebhookTarget,
   event: WebhookEvent,
   signal?: AbortSignal,
 ): Promise<SendOutcome> {
@@ -46,7 +47,7 @@ export async function sendEvent(
       url,
       {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...signedHeaders(secret, event.id, now(), body) },
+        headers: { 'content-type': 'application/json', ...signedHeaders(secrets, event.id, now(), body) },
         body,
         redirect: 'manual',
         decompress: false,

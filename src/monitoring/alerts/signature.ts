@@ -16,13 +16,33 @@ export function secretProblem(text: string): string | undefined {
   return undefined
 }
 
-/** The headers of an event. `at` in milliseconds: of this attempt, since receivers refuse old requests. */
-export function signedHeaders(secret: string, id: string, at: number, body: string): Record<string, string> {
+/** A secret with the one before it, which signs too until a time in milliseconds, as one text. */
+export function joinSecrets(secret: string, before: string | undefined, until: number): string {
+  return before === undefined ? secret : [secret, before, until].join(' ')
+}
+
+/** The secrets in such a text that sign at a time in milliseconds, the newest first. */
+export function secretsIn(text: string, now: number): string[] {
+  const [secret = '', before, until] = text.split(' ')
+  return before !== undefined && now < Number(until) ? [secret, before] : [secret]
+}
+
+/**
+ * The headers of an event, with a signature for each secret: receivers accept any of them. `at` in milliseconds: of this attempt, since
+ * receivers refuse old requests.
+ */
+export function signedHeaders(
+  secrets: readonly string[],
+  id: string,
+  at: number,
+  body: string,
+): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000))
-  const signature = createHmac('sha256', bytesOf(secret) ?? '')
-    .update(`${id}.${timestamp}.${body}`)
-    .digest('base64')
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+  const signatures = secrets.map((secret) => {
+    const mac = createHmac('sha256', bytesOf(secret) ?? '').update(`${id}.${timestamp}.${body}`)
+    return `v1,${mac.digest('base64')}`
+  })
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }
 
 function bytesOf(text: string): Buffer | undefined {

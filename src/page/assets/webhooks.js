@@ -1,5 +1,5 @@
 // Alerts: the webhooks with how their deliveries fare, a test of each, and a form for a new one, whose secret is shown once.
-/** @import { Webhook } from '../../admin/transport/response-types.ts' */
+/** @import { Alert, Webhook } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm, openDialog } from './dialog.js'
@@ -15,8 +15,10 @@ const path = '/webhooks'
 export const view = (page) => {
   /** @type {Webhook[] | undefined} */
   let webhooks
+  /** @type {Alert[]} */
+  let alerts = []
   page.poll(async () => {
-    webhooks = (await get(path)).data
+    ;[webhooks, alerts] = (await Promise.all([get(path), get('/alerts?limit=20')])).map(({ data }) => data)
   }, 10)
   const reload = () => page.refresh()
   const test = async (/** @type {Webhook} */ { id }) => {
@@ -60,6 +62,8 @@ export const view = (page) => {
           create,
         ),
       })}
+      ${heading('Latest alerts')}
+      ${table({ label: 'Latest alerts', columns: alertColumns, rows: alerts, empty: empty('No alerts', 'A budget alerts at 80 and 100 percent.') })}
     </section>`
   }
 }
@@ -86,6 +90,26 @@ const columns = [
   },
   { title: 'Waiting', align: 'end', cell: ({ waiting }) => count(waiting) },
   { title: 'Last delivered', cell: ({ delivered_at: delivered }) => ago(delivered) },
+]
+
+/** @param {Alert} alert */
+function alertText({ type, data }) {
+  const { budget, value, each, per, percent, message } = /** @type {Record<string, any>} */ (data)
+  if (type !== 'budget.reached') return stored(message, 300)
+  const whose = each === undefined ? nothing : html`, ${value === null ? 'erased' : stored(value || '(none)', 100)}`
+  return html`${stored(budget.name, 100)}${whose}: ${percent} % of the ${per}`
+}
+
+/** @type {import('../types.ts').Column<Alert>[]} */
+const alertColumns = [
+  { title: 'Time', cell: ({ at }) => ago(at) },
+  { title: 'Event', isHeader: true, cell: alertText },
+  { title: 'Type', cell: ({ type }) => mono(type, 50) },
+  {
+    title: 'Deliveries',
+    cell: ({ deliveries: { delivered, waiting, given_up: givenUp } }) =>
+      html`${delivered > 0 ? badge('ok', `${delivered} delivered`) : nothing} ${waiting > 0 ? badge('off', `${waiting} waiting`) : nothing} ${givenUp > 0 ? badge('bad', `${givenUp} given up`) : nothing}`,
+  },
 ]
 
 /** Returns the new webhook, after its secret was shown. @returns {Promise<Webhook | undefined>} */

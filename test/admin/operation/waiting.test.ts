@@ -10,6 +10,7 @@ import { createKeyPair } from '../../support/subject-token.ts'
 /** What reads, and what asks an issuer or an upstream: these make no change that an admin is named for. */
 const others: OperationName[] = [
   'upstreams.top',
+  'alerts.list',
   'audit.log',
   'audit.checkpoint',
   'audit.prove',

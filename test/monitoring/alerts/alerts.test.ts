@@ -54,6 +54,30 @@ const settle = async () => {
 const show = () => latchkey.admin<Hook>('webhooks.show', { webhook: 'ops' })
 const percentsOf = (events: readonly ReceivedEvent[]) => events.map(({ data }) => data.percent)
 
+test('alerts are listed, newest first, with how far their deliveries are', async () => {
+  const key = await createKey()
+  await create(key, { windows: perMonth(2) })
+  receiver.answer.current = () => new Response(null, { status: 500 })
+  await ask(key, 2)
+  await settle()
+  const { data } = await latchkey.admin<{ data: Row[] }>('alerts.list', { type: 'budget.reached', limit: 2 })
+  expect(data.map(({ data: each }) => each)).toMatchObject([
+    { budget: { name: `of ${key.name}` }, per: 'month' },
+    { budget: { name: `of ${key.name}` }, per: 'month' },
+  ])
+  expect(data.map(({ data: each }) => (each as unknown as { percent: number }).percent).toSorted()).toEqual([100, 80])
+  for (const { deliveries } of data) expect(deliveries).toEqual({ delivered: 0, waiting: 1, given_up: 0 } as never)
+  const later = await latchkey.admin<{ data: Row[] }>('alerts.list', {
+    since: new Date(Date.now() + 600_000).toISOString(),
+  })
+  expect(later.data).toEqual([])
+  receiver.answer.current = undefined
+  aheadMilliseconds += 10_000
+  await settle()
+  const [again] = (await latchkey.admin<{ data: Row[] }>('alerts.list', { limit: 1 })).data
+  expect(again?.deliveries).toEqual({ delivered: 1, waiting: 0, given_up: 0 } as never)
+})
+
 describe('a budget', () => {
   test('alerts once at each percent of a period, with what was spent and when it resets', async () => {
     const key = await createKey()
@@ -242,6 +266,22 @@ describe('a webhook', () => {
     const { ok, problem } = await latchkey.admin<{ ok: boolean; problem: string }>('webhooks.test', { webhook: 'dead' })
     expect([ok, problem]).toEqual([false, expect.stringContaining('nothing listens there')])
     await latchkey.admin('webhooks.delete', { webhook: 'dead' })
+  })
+
+  test('gets a new secret while its receiver still has the one before, which ends when that is asked for', async () => {
+    const before = receiver.secret.current
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    const isVerified = async () => (await latchkey.admin<Row>('webhooks.test', { webhook: 'ops' })).ok
+    const update = (more: object) => latchkey.admin('webhooks.update', { webhook: 'ops', ...more })
+    await expect(update({ grace_seconds: 5 })).rejects.toThrow('send secret with it')
+    await update({ secret })
+    expect(await isVerified()).toBe(true)
+    receiver.secret.current = secret
+    expect(await isVerified()).toBe(true)
+    await update({ secret: before, grace_seconds: 0 })
+    expect(await isVerified()).toBe(false)
+    receiver.secret.current = before
+    expect(await isVerified()).toBe(true)
   })
 
   test('keeps its secret to itself: it is in the response that made it, and in no other and no record', async () => {

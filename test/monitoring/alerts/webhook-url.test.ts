@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { retryDelay } from '../../../src/monitoring/alerts/outbox.ts'
 import { sendEvent } from '../../../src/monitoring/alerts/send.ts'
-import { newSecret, secretProblem, signedHeaders } from '../../../src/monitoring/alerts/signature.ts'
+import { joinSecrets, newSecret, secretProblem, secretsIn, signedHeaders } from '../../../src/monitoring/alerts/signature.ts'
 import { addressProblem, webhookUrlProblem } from '../../../src/monitoring/alerts/webhook-url.ts'
 import { addressList } from '../../../src/values/ip-address.ts'
 
@@ -68,7 +68,7 @@ describe('the URL of a webhook', () => {
       config: { webhookNetworks: undefined },
       now: () => 0,
     })
-    const target = { url: 'https://hooks.example.com/', caPem: null, secret: newSecret() }
+    const target = { url: 'https://hooks.example.com/', caPem: null, secrets: [newSecret()] }
     const event = { id: 'msg_1', type: 'webhook.test' as const, at: 0, data: {} }
     expect(await sendEvent(context('192.168.1.1'), target, event)).toMatchObject({ ok: false, isGone: false })
     expect(sent).toEqual([])
@@ -93,7 +93,7 @@ test('a signature is that of the official package, and covers id, time and body'
   const secret = newSecret()
   const at = Date.now()
   const body = JSON.stringify({ type: 'webhook.test', data: { text: 'Grüße' } })
-  const headers = signedHeaders(secret, 'msg_1', at, body)
+  const headers = signedHeaders([secret], 'msg_1', at, body)
   const second = new Date(Math.floor(at / 1_000) * 1_000)
   expect(headers['webhook-signature']).toBe(new Webhook(secret).sign('msg_1', second, body))
   const verify = (changed: object, text = body) => new Webhook(secret).verify(text, { ...headers, ...changed })
@@ -101,6 +101,17 @@ test('a signature is that of the official package, and covers id, time and body'
   expect(() => verify({ 'webhook-id': 'msg_2' })).toThrow()
   expect(() => verify({ 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) })).toThrow()
   expect(() => verify({}, `${body} `)).toThrow()
+})
+
+test('for a while after a change, both secrets sign, and receivers verify with either', () => {
+  const [before, secret] = [newSecret(), newSecret()]
+  const joined = joinSecrets(secret, before, 1_000)
+  expect(secretsIn(joined, 999)).toEqual([secret, before])
+  expect(secretsIn(joined, 1_000)).toEqual([secret])
+  expect(secretsIn(joinSecrets(secret, undefined, 1_000), 0)).toEqual([secret])
+  const headers = signedHeaders(secretsIn(joined, 0), 'msg_1', Date.now(), '{}')
+  for (const each of [before, secret]) expect(new Webhook(each).verify('{}', headers)).toEqual({})
+  expect(() => new Webhook(newSecret()).verify('{}', headers)).toThrow()
 })
 
 test('retries wait longer each time, up to about an hour', () => {
