@@ -52,6 +52,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--jwks-url': ['url', /^fetch the keys/],
   '--key': ['key', /key.*, by name, id or hash/],
   '--key-file': ['path', /management key/],
+  '--grace': ['duration', /up to 30d \(default: 24h\)/],
   '--limit': ['rows', /^maximum number of/],
   '--name': ['name', /^(?:new name|name of the)/],
   '--organization': ['organization', /organization, by name or id/],
