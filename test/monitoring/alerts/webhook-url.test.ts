@@ -3,7 +3,13 @@ import { describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { retryDelay } from '../../../src/monitoring/alerts/outbox.ts'
 import { sendEvent } from '../../../src/monitoring/alerts/send.ts'
-import { joinSecrets, newSecret, secretProblem, secretsIn, signedHeaders } from '../../../src/monitoring/alerts/signature.ts'
+import {
+  joinSecrets,
+  newSecret,
+  secretProblem,
+  secretsIn,
+  signedHeaders,
+} from '../../../src/monitoring/alerts/signature.ts'
 import { addressProblem, webhookUrlProblem } from '../../../src/monitoring/alerts/webhook-url.ts'
 import { addressList } from '../../../src/values/ip-address.ts'
 
