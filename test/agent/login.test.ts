@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { decodeJwt } from 'jose'
 import { loginCommand, logoutCommand } from '../../src/agent/commands/login.ts'
 import { signInOnDevice } from '../../src/agent/login/device-flow.ts'
 import { discoverProvider } from '../../src/agent/login-provider.ts'
@@ -262,6 +263,31 @@ test('a server that claims to be another one, or offers nothing, is named', asyn
   await admin('issuers.update', { issuer: 'staff', login_client_id: 'latchkey-cli' })
   await expect(machine.login({}, url.replace('127.0.0.1', 'localhost'))).rejects.toThrow('says that it is')
 }, 30_000)
+
+describe('a clock of the machine that is ten minutes', () => {
+  /** Moves the times of the ID token instead, since the provider and the server have the clock of this process. */
+  const moveTimes = (change: (claims: Record<string, number>) => object) => {
+    const { platform } = machine.context
+    const { fetch: send } = platform
+    platform.fetch = async (address, init) => {
+      const response = await send(address, init)
+      if (!address.endsWith('/token')) return response
+      const tokens = (await response.json()) as Record<string, string>
+      const claims = decodeJwt(tokens.id_token ?? '') as Record<string, number>
+      return Response.json({ ...tokens, id_token: await provider.sign({ ...claims, ...change(claims) }) })
+    }
+  }
+
+  test.each([
+    ['ahead', ({ iat = 0 }: Record<string, number>) => ({ iat: iat - 4_200, exp: iat - 600 })],
+    ['behind', ({ iat = 0 }: Record<string, number>) => ({ nbf: iat + 600 })],
+  ])('%s ends the sign-in, says so, and keeps nothing', async (_what, change) => {
+    moveTimes(change)
+    const failed = machine.signIn()
+    await expect(failed).rejects.toMatchObject({ hint: ': check the clock of this machine' })
+    expect(machine.logins()).toEqual([])
+  })
+})
 
 describe('a provider that accepts the connection and never answers', () => {
   const tooLate = /^The identity provider 127\.0\.0\.1:\d+ did not respond within 20 seconds$/
