@@ -21,7 +21,8 @@ export function expectedTokens({ json, fields, path }: Call): number {
 /** The maximum that a body names, in the words of each dialect. */
 export function completionTokensAsked(fields: Call['fields']): number | undefined {
   const { max_completion_tokens: completion, max_tokens: chat, max_output_tokens: responses } = fields
-  return [completion, chat, responses].find((each): each is number => typeof each === 'number' && each > 0)
+  for (const each of [completion, chat, responses]) if (typeof each === 'number' && each > 0) return each
+  return undefined
 }
 
 /**

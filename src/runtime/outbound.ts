@@ -32,20 +32,31 @@ if (hasProxy && findDeno() !== undefined) {
  * these, Deno honors `ca`. Without `decompress: false`, a compressed body of a few kilobytes can take gigabytes and seconds. Hosts of
  * direct-hosts.ts are never reached through a proxy, as long as redirects are not followed.
  */
-export async function outboundFetch(url: string, init: FetchInit): Promise<Response> {
-  const { ca, client, address, ...rest } = init
+export function outboundFetch(url: string, init: FetchInit): Promise<Response> {
+  const { ca, client, address } = init
   const trust = ca === undefined && client === undefined ? undefined : trusting(ca, client)
   const route = hasProxy && isDirect(url) ? withoutProxy : undefined
-  if (address === undefined || !('Bun' in globalThis))
-    return fetch(url, { ...rest, ...trust, ...route, timeout: false } as RequestInit)
+  const trusted = { ...init, ...trust, ...route, timeout: false }
+  return address === undefined || !('Bun' in globalThis)
+    ? fetch(url, trusted as RequestInit)
+    : fetchPinned(url, address, trusted, trust)
+}
+
+/** Connects to the address, whatever the name in the URL resolves to. */
+function fetchPinned(
+  url: string,
+  address: string,
+  init: RequestInit,
+  trust: TrustOptions | undefined,
+): Promise<Response> {
   const target = new URL(url)
   const { host, hostname } = target
   target.hostname = address.includes(':') ? `[${address}]` : address
-  const headers = new Headers(rest.headers)
+  const headers = new Headers(init.headers)
   headers.set('host', host)
   // A reused connection could have been verified for another name at the same address.
   const pinned = { headers, tls: { ...trust?.tls, serverName: hostname }, keepalive: false }
-  return fetch(target.href, { ...rest, ...pinned, ...route, timeout: false } as RequestInit)
+  return fetch(target.href, { ...init, ...pinned } as RequestInit)
 }
 
 type TrustOptions = { tls?: { ca?: string; cert?: string; key?: string }; client?: unknown }

@@ -147,27 +147,30 @@ function wait(state: State, ticket: Ticket, asked: PlaceRequest): Promise<Place>
 }
 
 function placeOf(state: State, ticket: Ticket, server: string, asked: PlaceRequest, hasWaited: boolean): Place {
-  const { queue, drainRates, tokenRates, registry } = state
   const upstream = asked.upstreams.find(({ id }) => id === server)
   if (upstream === undefined) throw new Error(`There is no upstream ${server}`)
-  const end = (tokens: number | undefined) => {
-    const isFull = queue.at(server).running >= limitOf(state, registry.upstreams.get(server))
-    if (isFull) drainRates.note(server)
-    else drainRates.forget(server)
-    for (const id of [server, ticket.key]) if (tokens !== undefined && tokens > 0) tokenRates.note(id, tokens)
-    queue.end(ticket, tokens)
-  }
-  let hasEnded = false
-  const once = (act: () => void) => {
-    if (!hasEnded) act()
-    hasEnded = true
-  }
+  let isEnding = false
   return {
     upstream,
     hasWaited,
-    end: (tokens) => once(() => end(tokens)),
-    endAfterCall: (tokens, callEnd) => once(() => void untilOver(callEnd).then(() => end(tokens))),
+    end: (tokens) => {
+      if (!isEnding) endPlace(state, ticket, server, tokens)
+      isEnding = true
+    },
+    endAfterCall: (tokens, callEnd) => {
+      if (!isEnding) void untilOver(callEnd).then(() => endPlace(state, ticket, server, tokens))
+      isEnding = true
+    },
   }
+}
+
+function endPlace(state: State, ticket: Ticket, server: string, tokens: number | undefined): void {
+  const { queue, drainRates, tokenRates, registry } = state
+  const isFull = queue.at(server).running >= limitOf(state, registry.upstreams.get(server))
+  if (isFull) drainRates.note(server)
+  else drainRates.forget(server)
+  if (tokens !== undefined && tokens > 0) for (const id of [server, ticket.key]) tokenRates.note(id, tokens)
+  queue.end(ticket, tokens)
 }
 
 function untilOver(callEnd: Promise<void> | undefined): Promise<void> {

@@ -45,6 +45,7 @@ type Finder = {
   readonly tried: string[]
   busy: Fault | undefined
 }
+const none: readonly Upstream[] = []
 type SearchResult = Taken | undefined | Promise<Taken | undefined>
 
 /**
@@ -73,13 +74,10 @@ function findNext(finder: Finder, failure: Failure | undefined): SearchResult {
 
 /** Upstreams of one group that were not tried; undefined when there is no group left. */
 function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | undefined {
-  const { circuits, monotonic } = finder.context
   for (;;) {
     const group = finder.search.groups[finder.at]
     if (group !== undefined) {
-      const rests = (upstream: Upstream) => circuits.rests(upstream, group.model, monotonic())
-      const isAnyAtRest = !finder.triesResting && finder.left.some(rests)
-      const upstreams = isAnyAtRest ? finder.left.filter((upstream) => !rests(upstream)) : finder.left
+      const upstreams = finder.triesResting ? finder.left : awake(finder.left, group.model, finder.context)
       if (upstreams === group.upstreams && upstreams.length > 0) return group
       if (upstreams.length > 0) return { model: group.model, upstreams }
       goTo(finder, finder.at + 1)
@@ -90,6 +88,18 @@ function findOpen(finder: Finder, failure: Failure | undefined): AttemptGroup | 
     finder.triesResting = true
     goTo(finder, 0)
   }
+}
+
+/** Those that do not rest; the same list if none does. */
+function awake(
+  upstreams: readonly Upstream[],
+  model: string | undefined,
+  { circuits, monotonic }: PlaceContext,
+): readonly Upstream[] {
+  const now = monotonic()
+  for (const upstream of upstreams)
+    if (circuits.rests(upstream, model, now)) return upstreams.filter((each) => !circuits.rests(each, model, now))
+  return upstreams
 }
 
 function take(finder: Finder, { upstreams }: AttemptGroup, isRetry: boolean): Place | Promise<Place> {
@@ -119,7 +129,7 @@ async function waitFor(
 /** Undefined if the upstream cannot be used after all. */
 function accept(finder: Finder, place: Place, model: string | undefined): Taken | undefined {
   const { circuits, monotonic } = finder.context
-  finder.left = finder.left.filter(({ id }) => id !== place.upstream.id)
+  finder.left = finder.left.length === 1 ? none : finder.left.filter(({ id }) => id !== place.upstream.id)
   try {
     if (place.hasWaited) finder.search.recheck()
   } catch (error) {

@@ -1,7 +1,7 @@
 // Forwards a request to one inference server, with that server's credential. Without ledger, keys or routing.
 import { Fault } from '../../fault.ts'
 import { parseTraceparent } from '../../http/traceparent.ts'
-import type { Fetch } from '../../runtime/outbound.ts'
+import type { Fetch, FetchInit } from '../../runtime/outbound.ts'
 import { clearDeadline, setDeadline } from '../../scheduling/deadlines.ts'
 import type { Credentials } from './credentials.ts'
 import { selectForwarded, selectReturned } from './headers.ts'
@@ -74,42 +74,38 @@ export async function forward(
   if (request.signal.aborted) abort()
   request.signal.addEventListener('abort', () => leave())
   let isLate = false
-  const waitForFirstByte = () =>
-    setDeadline(firstByteMilliseconds, () => {
-      isLate = true
-      abort()
-    })
-  let deadline = waitForFirstByte()
-  // It begins again with each chunk of a body that is still arriving.
-  const onProgress = () => {
-    clearDeadline(deadline)
-    deadline = waitForFirstByte()
+  const endLate = () => {
+    isLate = true
+    abort()
   }
+  let deadline = setDeadline(firstByteMilliseconds, endLate)
   try {
     const headers = headersFor(request, outgoing, upstream, context)
     const known = context.credentials.of(upstream)
     const credential = known instanceof Promise ? await known : known
     if (credential !== undefined) headers.authorization = bearerPrefix + credential
-    const isReplayable = body === undefined || body.bytes !== undefined
+    const url = urlFor(request, outgoing, upstream)
     // A response that is encoded against our request is not decoded: a few bytes can become gigabytes.
-    const sendOn = (connection?: { keepalive: false }) =>
-      context.fetch(urlFor(request, outgoing, upstream), {
-        ...connection,
-        method,
-        headers,
-        body: body?.bytes ?? body?.stream?.(onProgress),
-        ...(isReplayable ? {} : { duplex: 'half' }),
-        redirect: 'manual',
-        decompress: false,
-        signal: controller.signal,
-        ...(upstream.caPem === null ? {} : { ca: upstream.caPem }),
+    const init: FetchInit = { method, headers, redirect: 'manual', decompress: false, signal: controller.signal }
+    if (upstream.caPem !== null) init.ca = upstream.caPem
+    const isReplayable = body === undefined || body.bytes !== undefined
+    if (body?.bytes !== undefined) init.body = body.bytes
+    else if (body?.stream !== undefined)
+      // The deadline begins again with each chunk of a body that is still arriving.
+      Object.assign(init, {
+        duplex: 'half',
+        body: body.stream(() => {
+          clearDeadline(deadline)
+          deadline = setDeadline(firstByteMilliseconds, endLate)
+        }),
       })
-    const send = isReplayable ? () => sendAgainIfClosed(sendOn) : sendOn
-    let response = await send()
+    const sendOn = (connection?: { keepalive: false }) =>
+      context.fetch(url, connection === undefined ? init : { ...init, ...connection })
+    let response = await (isReplayable ? sendAgainIfClosed(sendOn) : sendOn())
     const firstCredential = credentialIn(headers)
     if (response.status === 401 && isReplayable && (await hasNewCredential(headers, upstream, context))) {
       await response.body?.cancel()
-      response = await send()
+      response = await sendAgainIfClosed(sendOn)
     }
     rejectUnusable(response)
     // Fallback goes on to another upstream after these too.

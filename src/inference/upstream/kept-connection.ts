@@ -7,15 +7,11 @@ const closingMillisecondsMax = 1_000
  * Servers such as llama.cpp close kept connections without announcing it. A request that meets such a close was not processed, and is sent
  * once more, on a new connection.
  */
-export async function sendAgainIfClosed(
-  send: (connection?: { keepalive: false }) => Promise<Response>,
-): Promise<Response> {
+export function sendAgainIfClosed(send: (connection?: { keepalive: false }) => Promise<Response>): Promise<Response> {
   const sentAt = performance.now()
-  try {
-    return await send()
-  } catch (error) {
+  return send().catch((error: unknown) => {
     const wasClosed = (error as { code?: unknown }).code === 'ECONNRESET'
     if (!wasClosed || performance.now() - sentAt > closingMillisecondsMax) throw error
     return send({ keepalive: false })
-  }
+  })
 }

@@ -82,8 +82,9 @@ export function route(
   keyId: string,
 ): AttemptGroup[] {
   if (upstreams.length === 0) throw noUpstream(keyId)
-  if (models.length === 0) return groupByPriority(upstreams, undefined)
-  const groups = models.flatMap((model) => groupByPriority(upstreams, model))
+  const groups: PriorityGroup[] = []
+  if (models.length === 0) addByPriority(groups, upstreams, undefined)
+  for (const model of models) addByPriority(groups, upstreams, model)
   if (groups.length > 0) return groups
   throw unserved(models, keyId)
 }
@@ -104,14 +105,17 @@ export function noUpstream(keyId: string): Fault {
   })
 }
 
-/** Those that serve the model, in groups of one priority. `upstreams` are in order. */
-function groupByPriority(upstreams: readonly Upstream[], model: string | undefined): AttemptGroup[] {
-  const groups: { model: string | undefined; upstreams: Upstream[]; priority: number }[] = []
+type PriorityGroup = { model: string | undefined; upstreams: Upstream[]; priority: number }
+
+/** Adds those that serve the model, in groups of one priority. `upstreams` are in order. */
+function addByPriority(groups: PriorityGroup[], upstreams: readonly Upstream[], model: string | undefined): void {
+  let last: PriorityGroup | undefined
   for (const upstream of upstreams) {
     if (model !== undefined && !upstream.serves(model)) continue
-    const last = groups.at(-1)
     if (last?.priority === upstream.priority) last.upstreams.push(upstream)
-    else groups.push({ model, upstreams: [upstream], priority: upstream.priority })
+    else {
+      last = { model, upstreams: [upstream], priority: upstream.priority }
+      groups.push(last)
+    }
   }
-  return groups
 }
