@@ -141,12 +141,14 @@ function callOf(
 }
 
 function readModels({ model, models }: Fields): string[] {
-  const fallbacks = models ?? []
+  const fallbacks: unknown = models ?? []
   if (!Array.isArray(fallbacks) || fallbacks.length > fallbackModelsMax)
     throw invalid(`models must be a list of at most ${fallbackModelsMax} names`)
   // A model that is not text is left to the inference server to judge.
-  const named: unknown[] = [...(typeof model === 'string' ? [model] : []), ...fallbacks]
-  return [...new Set(named.map(checkModelName))]
+  const named: unknown[] = typeof model === 'string' ? [model, ...fallbacks] : fallbacks
+  const names: string[] = []
+  for (const name of named) if (!names.includes(checkModelName(name))) names.push(name as string)
+  return names
 }
 
 function checkModelName(name: unknown): string {

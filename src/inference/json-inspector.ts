@@ -1,6 +1,15 @@
 // Watches a JSON response for its usage, and passes any other that is not a stream of events.
 import { upstreamTextBytesParsedMax } from '../limits.ts'
-import { audioSecondsOf, countsOf, type Inspector, modelOf, parseObject, responseIdOf, usageOf } from './usage.ts'
+import {
+  audioSecondsOf,
+  countsOf,
+  type Inspection,
+  type Inspector,
+  modelOf,
+  parseObject,
+  responseIdOf,
+  usageOf,
+} from './usage.ts'
 import { createUsageScanner, type UsageScanner } from './usage-scanner.ts'
 
 type Fields = Record<string, unknown>
@@ -27,15 +36,21 @@ export function inspectJson(): Inspector {
     isUsageDue: () => true,
     isWhole: () => true,
     rest: () => held,
-    result: () => {
-      const response = read(passed)
-      return {
-        model: modelOf(response),
-        responseId: responseIdOf(response),
-        counts: countsOf(usageOf(response)),
-        audioSeconds: audioSecondsOf(response),
-      }
-    },
+    result: () => inspectionOf(read(passed)),
+  }
+}
+
+/** What `inspectJson` would find in a short response. */
+export function inspectWholeJson(bytes: Uint8Array): Inspection {
+  return inspectionOf(parseObject(decoder.decode(bytes)))
+}
+
+function inspectionOf(response: Fields): Inspection {
+  return {
+    model: modelOf(response),
+    responseId: responseIdOf(response),
+    counts: countsOf(usageOf(response)),
+    audioSeconds: audioSecondsOf(response),
   }
 }
 

@@ -32,6 +32,10 @@ export type ResponsePassage = {
   settle: (how: PassageEnd) => Promise<void>
 }
 
+/** `settle` also gets the response, undefined when the upstream broke it off. */
+type WholePassage = Omit<ResponsePassage, 'body' | 'inspector' | 'refusal' | 'settle'> & {
+  settle: (how: PassageEnd, bytes: Uint8Array | undefined) => Promise<void>
+}
 type WholeBody = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
@@ -196,8 +200,8 @@ async function readForUsage(passage: Passage, pulling: Promise<void> | undefined
  * within `usageMilliseconds` of the time when the client leaves. When the upstream breaks it off, the client sees a
  * broken response too.
  */
-export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response: Response): Promise<WholeBody> {
-  const { inspector, abort, idleMilliseconds, onFirstByte, settle } = passing
+export async function passWhole(passing: WholePassage, response: Response): Promise<WholeBody> {
+  const { abort, idleMilliseconds, onFirstByte, settle } = passing
   const limit = setDeadline(idleMilliseconds, abort)
   let usageLimit: Deadline | undefined
   let clientLeft = false
@@ -210,7 +214,7 @@ export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response
   try {
     bytes = await response.bytes()
   } catch (error) {
-    await settle({ completed: false, clientLeft, callEnd: new Promise(() => {}) })
+    await settle({ completed: false, clientLeft, callEnd: new Promise(() => {}) }, undefined)
     // In a later turn: otherwise the connection closes before the status is sent, and the runtime prints the error.
     const pull = () => new Promise<void>((_, reject) => setTimeout(() => reject(error)))
     return new ReadableStream({ pull })
@@ -219,7 +223,6 @@ export async function passWhole(passing: Omit<ResponsePassage, 'body'>, response
     if (usageLimit !== undefined) clearDeadline(usageLimit)
   }
   onFirstByte()
-  inspector.take(bytes)
-  await settle({ completed: !clientLeft, clientLeft, callEnd: undefined })
+  await settle({ completed: !clientLeft, clientLeft, callEnd: undefined }, bytes)
   return bytes
 }

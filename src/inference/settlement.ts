@@ -7,13 +7,13 @@ import { type AdmissionContext, watchKey } from '../keys/admission.ts'
 import { upstreamResponseBytesWholeMax } from '../limits.ts'
 import { errorEvent } from './error-event.ts'
 import { inspectEvents } from './event-inspector.ts'
-import { inspectJson, inspectNothing } from './json-inspector.ts'
+import { inspectJson, inspectNothing, inspectWholeJson } from './json-inspector.ts'
 import { type LedgerEntry, nothingSeen, writeLedgerEntry } from './ledger.ts'
 import { type PassageEnd, passThrough, passWhole } from './pass-through.ts'
 import { type Report, reportInJson, reportInStream } from './reported-response.ts'
 import { credentialRefused, type UpstreamResponse } from './upstream/forward.ts'
 import { configuredUpstreamName } from './upstream/targets.ts'
-import type { Inspector } from './usage.ts'
+import type { Inspection, Inspector } from './usage.ts'
 
 /** A request that was forwarded and is not settled. */
 export type UnsettledRequest = {
@@ -40,46 +40,65 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
     abort()
     return settleFailure(credentialRefused(upstream), pending)
   }
-  const streams = response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true
-  const format = streams ? 'events' : isJson(response) ? 'json' : 'other'
-  const inspecting = inspectors[format](entry.call)
-  const inspector = status < 300 ? withReport(inspecting, format, pending) : inspecting
-  const settle = ({ completed, clientLeft, callEnd }: PassageEnd) => {
-    pending.restoreIdleLimit()
-    const hasLeft = !completed && (clientLeft || (pending.request.signal.aborted && !info.peer.isCut()))
-    return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, callEnd, inspected: inspector.result() })
-  }
+  const format = formatOf(response.headers)
+  const settle = (end: PassageEnd, inspected: Inspection) => settlePassage(pending, status, end, inspected)
   const onFirstByte = () => {
     entry.firstByteAt ??= entry.context.now()
   }
   const idleMilliseconds = upstream.idleSeconds * 1_000
-  const refusal = streams ? endWithKey(pending) : undefined
-  const { peer } = info
-  const passing = { inspector, onFirstByte, settle, refusal, abort, whenClientLeaves, peer, idleMilliseconds }
+  const passing = { onFirstByte, abort, whenClientLeaves, peer: info.peer, idleMilliseconds }
+  const withReport = status < 300 ? reporterFor(format, pending) : undefined
   // Before anything looks at `response.body`, which would create its stream.
-  if (!streams && inspector === inspecting && isShort(response))
-    return new Response(await passWhole(passing, response), { status, headers })
+  if (format !== 'events' && withReport === undefined && isShort(response)) {
+    const inspect = format === 'json' ? inspectWholeJson : () => nothingSeen
+    const settleWhole = (end: PassageEnd, bytes: Uint8Array | undefined) =>
+      settle(end, bytes === undefined ? nothingSeen : inspect(bytes))
+    return new Response(await passWhole({ ...passing, settle: settleWhole }, response), { status, headers })
+  }
+  const inspecting = inspectors[format](entry.call)
   if (response.body === null) {
-    await settle({ completed: true, clientLeft: false, callEnd: undefined })
+    await settle({ completed: true, clientLeft: false, callEnd: undefined }, inspecting.result())
     return new Response(null, { status, headers })
   }
-  const body = passThrough({ ...passing, body: response.body })
+  const inspector = withReport === undefined ? inspecting : withReport(inspecting)
+  const refusal = format === 'events' ? endWithKey(pending) : undefined
+  const settleStream = (end: PassageEnd) => settle(end, inspector.result())
+  const body = passThrough({ ...passing, inspector, refusal, settle: settleStream, body: response.body })
   return new Response(body, { status, headers })
+}
+
+function settlePassage(
+  { request, info, entry, restoreIdleLimit }: UnsettledRequest,
+  status: number,
+  { completed, clientLeft, callEnd }: PassageEnd,
+  inspected: Inspection,
+): Promise<void> {
+  restoreIdleLimit()
+  const hasLeft = !completed && (clientLeft || (request.signal.aborted && !info.peer.isCut()))
+  return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, callEnd, inspected })
+}
+
+type Format = 'events' | 'json' | 'other'
+
+/** Some inference servers name no type for JSON. */
+function formatOf(headers: Headers): Format {
+  const type = headers.get('content-type')?.toLowerCase() ?? ''
+  if (type.startsWith('text/event-stream')) return 'events'
+  return type === 'application/json' || /^(?:application\/(?:[\w.+-]+\+)?json\b|$)/.test(type) ? 'json' : 'other'
 }
 
 const inspectors = { events: inspectEvents, json: inspectJson, other: inspectNothing }
 
-/** The same inspector where there is nothing to report, or no place for it. */
-function withReport(
-  inspector: Inspector,
-  format: keyof typeof inspectors,
+/** Adds the report to what an inspector passes; undefined where the caller wants none, or the response has no place for it. */
+function reporterFor(
+  format: Format,
   { report, info, entry, context }: UnsettledRequest,
-): Inspector {
+): ((inspector: Inspector) => Inspector) | undefined {
   const { reportIn } = entry.call.path
-  if (report === undefined || reportIn === undefined || format === 'other') return inspector
-  if (format === 'json') return reportInJson(inspector, report)
+  if (report === undefined || reportIn === undefined || format === 'other') return undefined
+  if (format === 'json') return (inspector) => reportInJson(inspector, report)
   const created = Math.floor(context.now() / 1_000)
-  return reportInStream(inspector, report, reportIn, { id: info.requestId, created })
+  return (inspector) => reportInStream(inspector, report, reportIn, { id: info.requestId, created })
 }
 
 /** Ends a stream whose key was disabled or deleted, or has expired, since it began. */
@@ -110,11 +129,6 @@ export async function settleFailure(error: unknown, pending: UnsettledRequest): 
   await writeLedgerEntry(entry, { status, completed: false, clientLeft, inspected: nothingSeen })
   if (clientLeft) return new Response(null, { status })
   throw fault
-}
-
-/** Some inference servers name no type. */
-function isJson({ headers }: Response): boolean {
-  return /^(?:application\/(?:[\w.+-]+\+)?json\b|$)/i.test(headers.get('content-type') ?? '')
 }
 
 /** Such a response has no body, whatever length it announces. */

@@ -90,12 +90,16 @@ export function createMetrics(monotonic: () => number): Metrics {
   counters.backupFailures.add(0)
   for (const type of alertTypes) counters.alerts.add(0, type)
   for (const outcome of ['delivered', 'failed', 'given_up']) counters.webhookDeliveries.add(0, outcome)
-  const waiting: (() => void)[] = []
+  /** A number is the milliseconds of a refresh. */
+  const waiting: (UsageRow | CommitOutcome | number)[] = []
   const countWaiting = () => {
-    for (const count of waiting.splice(0)) count()
+    for (const each of waiting.splice(0))
+      if (typeof each === 'number') series.histograms.refreshDuration.observe(each / 1_000)
+      else if ('isCommitted' in each) countCommit(series, each)
+      else countInference(series, each)
   }
-  const countLater = (count: () => void) => {
-    if (waiting.push(count) === waitingMax) countWaiting()
+  const countLater = (each: UsageRow | CommitOutcome | number) => {
+    if (waiting.push(each) === waitingMax) countWaiting()
   }
   let rankedAt = monotonic()
   return {
@@ -104,7 +108,7 @@ export function createMetrics(monotonic: () => number): Metrics {
       counters.exchanges.add(1, by, row.outcome, row.reason ?? '', row.grant ?? '')
       histograms.exchangeDuration.observe(milliseconds / 1_000, by, row.outcome)
     },
-    countInference: (row) => countLater(() => countInference(series, row)),
+    countInference: countLater,
     countFault: (fault, status) => {
       const counter = status < 500 ? counters.refusals : counters.failures
       counter.add(1, reason.label(fault.reason ?? fault.code))
@@ -112,11 +116,11 @@ export function createMetrics(monotonic: () => number): Metrics {
     countFailover: (name) => counters.upstreamFailovers.add(1, upstream.label(name)),
     countQueueWait: (name, queueClass, milliseconds) =>
       histograms.queueWait.observe(milliseconds / 1_000, upstream.label(name), queueClass),
-    countCommit: (outcome) => countLater(() => countCommit(series, outcome)),
+    countCommit: countLater,
     countBackupFailure: () => counters.backupFailures.add(1),
     countAlert: (type) => counters.alerts.add(1, type),
     countDelivery: (outcome) => counters.webhookDeliveries.add(1, outcome),
-    countRefresh: (milliseconds) => countLater(() => histograms.refreshDuration.observe(milliseconds / 1_000)),
+    countRefresh: countLater,
     busiestKeys: {
       ids: () => {
         countWaiting()
