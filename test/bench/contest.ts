@@ -16,7 +16,7 @@ export type Contest<Arm extends Contestant> = {
   bench: string
   arms: Arm[]
   cells: Cell[]
-  /** How long each arm is loaded before the first round, for each kind of load: until compilers have done their work. */
+  /** How long each arm is loaded before the first round, for each kind of load at its busiest, and a quarter of it at other concurrencies: until compilers have done their work. */
   warmUpMilliseconds: number
   /** One request. Returns the milliseconds to its first byte, where these are of interest. */
   act: (arm: Arm, cell: Cell, index: number) => Promise<number | undefined>
@@ -44,16 +44,16 @@ export async function contest<Arm extends Contestant>(options: Contest<Arm>): Pr
       onFailure(arm.name, error)
     }
   }
+  // Each concurrency has code of its own, such as the commit of one row, and the busiest has most of it.
   for (const load of new Set(cells.map((cell) => cell.load))) {
-    const busiest = cells
+    const ofLoad = cells
       .filter((cell) => cell.load === load)
-      .toSorted((one, other) => other.concurrency - one.concurrency)[0]
-    if (busiest === undefined) continue
-    for (const arm of arms)
-      await attempt(
-        arm,
-        async () => void (await drive(arm, { ...busiest, milliseconds: warmUpMilliseconds }, options.act)),
-      )
+      .toSorted((one, other) => other.concurrency - one.concurrency)
+    for (const [index, cell] of ofLoad.entries()) {
+      const milliseconds = index === 0 ? warmUpMilliseconds : warmUpMilliseconds / 4
+      for (const arm of arms)
+        await attempt(arm, async () => void (await drive(arm, { ...cell, milliseconds }, options.act)))
+    }
   }
   for (let round = 0; round < rounds; round++)
     for (const cell of cells)
