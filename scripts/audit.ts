@@ -61,43 +61,48 @@ export function auditCommand(): Command {
   const show = command('show <request-id>', 'Show an exchange or an inference request by its x-request-id', [
     'audit show 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6',
   ])
+  list.addCommand(changesCommand())
+  for (const made of auditLogCommands()) list.addCommand(made)
+  return list.addCommand(operationCommand(show, 'audit.show', ({ words }) => ({ request_id: words[0] }), record))
+}
+
+function changesCommand(): Command {
   const changes = command('changes', 'List the changes by administrators, newest first: who, what, before and after', [
     'audit changes',
     'audit changes --json --since 24h',
     'audit changes --kind document',
+    'audit changes --changed-by alice --since 7d',
     'audit changes --group 7a52b3f6-9d0c-4b6e-8f5a-1c2d3e4f5a6b --json',
   ])
+    .option('--changed-by <who>', 'only changes by this person, named by the subject of the token, or by this key')
     .option('--group <id>', 'all records of one change, such as that of a configuration document')
     .addOption(new Option('--kind <kind>', 'only changes of this kind of thing').choices(changeKinds))
-  list.addCommand(
-    operationCommand(
-      reportOptions(changes),
-      'audit.changes',
-      (given) => ({
-        ...reportInput(given),
-        ...wholeGroup(given),
-        group: given.options.group,
-        kind: given.options.kind,
-      }),
-      ({ data }, given) =>
-        drawReport(
-          data,
-          [
-            ['TIME (UTC)', (row) => moment(row.at)],
-            ['BY', whoOf],
-            ['OPERATION', (row) => row.operation],
-            ['WHAT', whatOf],
-            ['CHANGED', differenceOf],
-            ['ID', (row) => row.target_id],
-            ['GROUP', (row) => row.group_id],
-          ],
-          given,
-          wholeGroup(given).limit,
-        ),
-    ),
+  return operationCommand(
+    reportOptions(changes),
+    'audit.changes',
+    (given) => ({
+      ...reportInput(given),
+      ...wholeGroup(given),
+      group: given.options.group,
+      kind: given.options.kind,
+      by: given.options.changedBy,
+    }),
+    ({ data }, given) =>
+      drawReport(
+        data,
+        [
+          ['TIME (UTC)', (row) => moment(row.at)],
+          ['BY', whoOf],
+          ['OPERATION', (row) => row.operation],
+          ['WHAT', whatOf],
+          ['CHANGED', differenceOf],
+          ['ID', (row) => row.target_id],
+          ['GROUP', (row) => row.group_id],
+        ],
+        given,
+        wholeGroup(given).limit,
+      ),
   )
-  for (const made of auditLogCommands()) list.addCommand(made)
-  return list.addCommand(operationCommand(show, 'audit.show', ({ words }) => ({ request_id: words[0] }), record))
 }
 
 /** Evidence must not end at the default number of rows. */

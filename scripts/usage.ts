@@ -1,9 +1,12 @@
 // `latchkey usage`: totals of requests, tokens and cost, or single requests; as a table, JSON or CSV.
 import { type Command, Option } from 'commander'
 import { usageGroupings } from '../db/schema/usage-groupings.ts'
+import { requestResults } from '../db/tables/usage.ts'
 import type { OperationResponse } from '../src/admin/operations.ts'
+import { Fault } from '../src/fault.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
+import { wholeNumber } from './shared/option-values.ts'
 import { bar, csv, dollars, moment } from './shared/render.ts'
 import {
   archivedLines,
@@ -27,10 +30,21 @@ export function usageCommand(): Command {
     'usage --by attribution --since 30d --csv > usage.csv',
     'usage --by label:team --since 30d',
     'usage --requests --policy ci --since 24h',
+    'usage --requests --result failed --model llama-3.1-8b',
   ])
     .addOption(groupingOption())
     .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
+    .option('--model <model>', 'with --requests: only those for this model, or that it responded to')
+    .option('--upstream <upstream>', 'with --requests: only those that this inference server got')
+    .option('--http-status <code>', 'with --requests: only responses with this status', wholeNumber)
+    .addOption(new Option('--result <result>', 'with --requests: only those that ended so').choices(requestResults))
     .option('--csv', 'print CSV')
+  const refused = command('refused', 'Show which requests were refused before any server got them, by key and reason', [
+    'usage refused',
+    'usage refused --key ci --json',
+  ])
+    .option('--organization <organization>', 'only this organization, by name or id')
+    .option('--key <key>', 'only this key, by name, id or hash')
   const verify = command('verify', "Check that each key's totals match its requests", ['usage verify'])
   const list = operationCommand(
     reportOptions(traitOptions(made)),
@@ -38,7 +52,7 @@ export function usageCommand(): Command {
     (given) => ({
       ...reportInput(given),
       ...traitInput(given),
-      ...(given.options.requests ? {} : { by: given.options.by }),
+      ...(given.options.requests ? requestFilters(given) : sumGrouping(given)),
     }),
     (response, given) => {
       const lines = archivedLines(response.archived)
@@ -51,9 +65,42 @@ export function usageCommand(): Command {
       return [drawn, ...lines].join('\n')
     },
   )
-  return list.addCommand(
-    operationCommand(verify, 'usage.verify', () => ({}), drawVerified, { isNegative: ({ ok }) => !ok }),
+  const refusedInput = ({ options: { organization, key } }: Arguments) => ({ organization, key })
+  return list
+    .addCommand(operationCommand(verify, 'usage.verify', () => ({}), drawVerified, { isNegative: ({ ok }) => !ok }))
+    .addCommand(operationCommand(refused, 'usage.refused', refusedInput, drawRefused))
+}
+
+function requestFilters({ options: { model, upstream, httpStatus, result } }: Arguments) {
+  return { model, upstream, status: httpStatus, result }
+}
+
+/** @throws Fault `usage` for a filter that totals do not have */
+function sumGrouping(given: Arguments) {
+  const [filter] = Object.entries(requestFilters(given)).find(([, value]) => value !== undefined) ?? []
+  if (filter !== undefined)
+    throw new Fault(
+      'usage',
+      `--${filter === 'status' ? 'http-status' : filter} selects single requests: add --requests`,
+    )
+  return { by: given.options.by }
+}
+
+function drawRefused({ since, data }: OperationResponse<'usage.refused'>): string {
+  const rows = table(
+    data,
+    [
+      ['KEY', (row) => row.key_name ?? row.key_id],
+      ['STATUS', (row) => row.status, stateTone],
+      ['REASON', (row) => row.reason],
+      ['REQUESTS (24 H)', (row) => row.requests],
+      ['LAST (UTC)', (row) => moment(row.last_at)],
+      ['MODEL', (row) => row.samples[0]?.model ?? null],
+      ['LAST REQUEST ID', (row) => row.samples[0]?.request_id ?? null],
+    ],
+    'Nothing was refused',
   )
+  return `${rows}\nCounted by this node since ${moment(since)}`
 }
 
 function drawVerified({ ok, data, archived = [] }: OperationResponse<'usage.verify'>): string {
@@ -138,7 +185,13 @@ function drawRequests(rows: Request[], given: Arguments): string {
         ? [['PRESET', (row: Request) => row.preset_version] as [string, (row: Request) => unknown]]
         : []),
       ['UPSTREAM', (row) => row.upstream],
+      ...(rows.some(({ attempts }) => (attempts ?? 1) > 1)
+        ? [['ATTEMPT', (row: Request) => row.attempts] as [string, (row: Request) => unknown]]
+        : []),
       ['STATUS', statusOf, stateTone],
+      ...(rows.some(({ error }) => error !== null)
+        ? [['ERROR', (row: Request) => row.error] as [string, (row: Request) => unknown]]
+        : []),
       ['TOKENS', tokensOf],
       ['COST (USD)', (row) => (row.cost === null ? null : dollars(row.cost))],
       ['POLICY', (row) => row.policy_name],

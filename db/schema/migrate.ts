@@ -46,6 +46,7 @@ import alerts from './migrations/0042_alerts.sql' with { type: 'text' }
 import signIn from './migrations/0043_sign_in.sql' with { type: 'text' }
 import pageMaxAge from './migrations/0046_page_max_age.sql' with { type: 'text' }
 import pruning from './migrations/0047_pruning.sql' with { type: 'text' }
+import requestOutcomes from './migrations/0049_request_outcomes.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -95,6 +96,7 @@ export const migrations: Migration[] = [
   { version: 43, name: 'sign_in', statements: statementsOf(signIn) },
   { version: 46, name: 'page_max_age', statements: statementsOf(pageMaxAge) },
   { version: 47, name: 'pruning', statements: statementsOf(pruning) },
+  { version: 49, name: 'request_outcomes', statements: statementsOf(requestOutcomes) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -118,6 +118,10 @@ export const usage = sqliteTable('usage', {
   units: real('units'),
   /** The price of the model that the cost was computed with; null where the upstream said it, or nobody knows. */
   price: text('price'),
+  /** How many upstreams were tried. */
+  attempts: integer('attempts'),
+  /** Why it failed: the reason of the refusal; null where the upstream itself said so. */
+  error: text('error'),
 })
 
 /** Responses that upstreams keep for later requests. Only the key that made one may name it. */

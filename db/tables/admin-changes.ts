@@ -178,42 +178,44 @@ export type ChangeFilter = {
   /** The first time after those to include. */
   until?: number
   beforeId?: number
+  afterId?: number
+  /** Who made them: the subject of a person, or a key by its id. */
+  by?: { subject: string; keyId: string | undefined } | undefined
   limit: number
 }
 
 /** Lists changes newest first, each mapped by `show`. */
 export async function listChanges<Shown>(
   orm: Orm,
-  { organizationId, withCommon = false, kind, targetId, groupId, since, until: endTime, beforeId, limit }: ChangeFilter,
+  filter: ChangeFilter,
   show: (row: AdminChange) => Shown,
   onProgress?: OnProgress,
 ): Promise<Shown[]> {
+  const { beforeId = Number.POSITIVE_INFINITY, afterId = 0, limit } = filter
   const read = ({ from, until }: RowRange, most: number) =>
     orm
       .select()
       .from(adminChanges)
-      .where(
-        and(
-          gte(adminChanges.id, from),
-          lt(adminChanges.id, until),
-          organizationId === undefined
-            ? undefined
-            : or(
-                eq(adminChanges.organizationId, organizationId),
-                withCommon ? isNull(adminChanges.organizationId) : undefined,
-              ),
-          kind === undefined ? undefined : eq(adminChanges.kind, kind),
-          targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
-          groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
-          since === undefined ? undefined : gte(adminChanges.at, since),
-          endTime === undefined ? undefined : lt(adminChanges.at, endTime),
-        ),
-      )
+      .where(and(gte(adminChanges.id, from), lt(adminChanges.id, until), matching(filter)))
       .orderBy(desc(adminChanges.id))
       .limit(most)
-  const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
-  const rows = { from: 1, until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, (last?.id ?? 0) + 1) }
+  const rows = { from: afterId + 1, until: Math.min(beforeId, (await newestChangeId(orm)) + 1) }
   return listInSlices({ rows, limit, read, show }, onProgress)
+}
+
+function matching({ organizationId, withCommon = false, kind, targetId, groupId, by, since, until }: ChangeFilter) {
+  const { organizationId: owner, actorKeyId, actorSubject, at } = adminChanges
+  return and(
+    organizationId === undefined ? undefined : or(eq(owner, organizationId), withCommon ? isNull(owner) : undefined),
+    kind === undefined ? undefined : eq(adminChanges.kind, kind),
+    targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
+    groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
+    by === undefined
+      ? undefined
+      : or(eq(actorSubject, by.subject), by.keyId === undefined ? undefined : eq(actorKeyId, by.keyId)),
+    since === undefined ? undefined : gte(at, since),
+    until === undefined ? undefined : lt(at, until),
+  )
 }
 
 /** Lists the ids of the changes of these issuers, policies and keys, oldest first. */

@@ -21,6 +21,8 @@ export type AuditFilter = {
   until?: number
   /** Returns only rows older than this id; used for the next page. */
   beforeId?: number
+  /** Returns only rows newer than this id. */
+  afterId?: number
   limit: number
 }
 
@@ -37,14 +39,14 @@ export async function listAudit<Shown>(
   show: (row: ListedAudit) => Shown,
   { rowsReadMax = auditRowsReadMax, onProgress }: { rowsReadMax?: number; onProgress?: OnProgress | undefined } = {},
 ): Promise<{ rows: Shown[]; moreBeforeId: number | undefined }> {
-  const { since, beforeId, limit } = filter
+  const { since, beforeId, afterId = 0, limit } = filter
   // Rows after the end would use up what may be read.
   const end =
     filter.until === undefined
       ? (await lastRowId(orm)) + 1
       : (await firstRowSince(orm, filter.until + disorderMilliseconds)) + 1
   const until = Math.min(beforeId ?? Number.POSITIVE_INFINITY, end)
-  const first = await firstRowId(orm)
+  const first = Math.max(await firstRowId(orm), afterId + 1)
   const from = Math.max(until - rowsReadMax, first)
   const read = (slice: RowRange, most: number) =>
     orm

@@ -1,6 +1,6 @@
 // Reads the usage ledger: single requests, and the cost of each key. Only write.ts adds rows,
 // archives.ts removes old ones, and rows never change.
-import { and, desc, eq, getTableColumns, gt, gte, lt, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gt, gte, lt, or, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RequestAt, type RowRange, readInSlices } from '../read/slices.ts'
@@ -17,11 +17,21 @@ export type UsageFilter = {
   since?: number
   until?: number
   beforeId?: number
+  /** Returns only rows newer than this id. */
+  afterId?: number
+  model?: string
+  upstream?: string
+  status?: number
+  result?: (typeof requestResults)[number]
   limit: number
 }
 
+/** How a request ended. Every request is one of them. */
+export const requestResults = ['succeeded', 'failed', 'client_left'] as const
+
 /** Builds the conditions of a filter on row values. The range of row ids is separate. */
-export function matching({ organizationId, keyId, policyId, issuerId, subject, since, until }: UsageFilter) {
+export function matching(filter: UsageFilter) {
+  const { organizationId, keyId, policyId, issuerId, subject, since, until, model, upstream, status, result } = filter
   return and(
     organizationId === undefined ? undefined : eq(usage.organizationId, organizationId),
     keyId === undefined ? undefined : eq(usage.keyId, keyId),
@@ -30,7 +40,17 @@ export function matching({ organizationId, keyId, policyId, issuerId, subject, s
     subject === undefined ? undefined : eq(usage.subject, subject),
     since === undefined ? undefined : gte(usage.at, since),
     until === undefined ? undefined : lt(usage.at, until),
+    model === undefined ? undefined : or(eq(usage.model, model), eq(usage.modelAsked, model)),
+    upstream === undefined ? undefined : eq(usage.upstream, upstream),
+    status === undefined ? undefined : eq(usage.status, status),
+    result === undefined ? undefined : hasEnded(result),
   )
+}
+
+function hasEnded(result: (typeof requestResults)[number]) {
+  if (result === 'client_left') return eq(usage.clientLeft, true)
+  const hasSucceeded = and(lt(usage.status, 400), eq(usage.completed, true))
+  return and(eq(usage.clientLeft, false), result === 'succeeded' ? hasSucceeded : sql`not (${hasSucceeded})`)
 }
 
 /** Caps a column at the largest number that libSQL can read: earlier versions stored costs beyond the safe integers. */
@@ -80,13 +100,18 @@ export function listSpentSince(
 export type ListedUsage = typeof usage.$inferSelect
 const readableUsage = { ...getTableColumns(usage), costNanodollars: readable(usage.costNanodollars) }
 
-/** Lists single requests newest first, each mapped by `show`. */
+/**
+ * Lists single requests newest first, each mapped by `show`. Reads at most `rowsReadMax` rows. If it stops there, `moreBeforeId` is the
+ * `beforeId` that continues the listing.
+ */
 export async function listUsage<Shown>(
   orm: Orm,
   filter: UsageFilter,
   show: (row: ListedUsage) => Shown,
-  onProgress?: OnProgress,
-): Promise<Shown[]> {
+  { rowsReadMax = usageRowsReadMax, onProgress }: { rowsReadMax?: number; onProgress?: OnProgress | undefined } = {},
+): Promise<{ rows: Shown[]; moreBeforeId: number | undefined }> {
+  const range = await rangeOf(orm, filter)
+  const from = Math.max(range.from, range.until - rowsReadMax)
   const read = ({ from, until }: RowRange, limit: number) =>
     orm
       .select(readableUsage)
@@ -94,7 +119,8 @@ export async function listUsage<Shown>(
       .where(and(gte(usage.id, from), lt(usage.id, until), matching(filter)))
       .orderBy(desc(usage.id))
       .limit(limit)
-  return listInSlices({ rows: await rangeOf(orm, filter), limit: filter.limit, read, show }, onProgress)
+  const rows = await listInSlices({ rows: { ...range, from }, limit: filter.limit, read, show }, onProgress)
+  return { rows, moreBeforeId: rows.length < filter.limit && from > range.from ? from : undefined }
 }
 
 /** More than the number of requests that end while one request runs. */
@@ -121,9 +147,9 @@ export async function findUsage(
 }
 
 /** Returns the range of row ids that a filter can match, up to the last row now. */
-export async function rangeOf(orm: Orm, { since, beforeId }: UsageFilter): Promise<RowRange> {
+export async function rangeOf(orm: Orm, { since, beforeId, afterId = 0 }: UsageFilter): Promise<RowRange> {
   const { first, end } = await rowIdsOf(orm)
-  const rows = { from: first, until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, end) }
+  const rows = { from: Math.max(first, afterId + 1), until: Math.min(beforeId ?? Number.POSITIVE_INFINITY, end) }
   return since === undefined ? rows : { ...rows, from: await firstRowSince(orm, since, rows) }
 }
 

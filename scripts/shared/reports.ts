@@ -53,7 +53,18 @@ export function archivedLines(archived: ArchivedFiles = []): string[] {
 }
 
 const traits = ['key', 'policy', 'issuer', 'subject']
-const filters = [...traits, 'since', 'until', 'organization', 'beforeId', 'outcome', 'reason']
+const ofRequests = ['model', 'upstream', 'httpStatus', 'result']
+const filters = [
+  ...traits,
+  ...ofRequests,
+  'since',
+  'until',
+  'organization',
+  'beforeId',
+  'outcome',
+  'reason',
+  'changedBy',
+]
 
 /** Distinguishes an empty report from one in which no row matches the filters. */
 export function whenEmpty({ options }: Arguments, nothing: string): string {

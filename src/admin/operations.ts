@@ -26,6 +26,7 @@ import { organizationOperations } from './organizations.ts'
 import { policyOperations } from './policies/policies.ts'
 import { presetOperations } from './presets/presets.ts'
 import { auditOperations } from './reports/audit.ts'
+import { refusedOperations } from './reports/refused.ts'
 import { usageOperations } from './reports/usage.ts'
 import { usageReportOperations } from './reports/usage-report.ts'
 import { serverOperations } from './server.ts'
@@ -59,6 +60,7 @@ export const operations = {
   ...auditTrailOperations,
   ...usageOperations,
   ...usageReportOperations,
+  ...refusedOperations,
   ...signingKeyOperations,
   ...serverOperations,
   ...masterKeyOperations,

@@ -12,6 +12,16 @@ export type RequestInfo = {
   params: Params
   /** The database is away, and the request is served from memory. */
   isStale?: boolean
+  /** An inference request that has no ledger entry yet. */
+  unsettled?: UnsettledCall | undefined
+}
+
+/** An inference request whose caller is known. `model` is what its body says, which may be anything. */
+export type UnsettledCall = {
+  readonly organizationId: string
+  readonly keyId: string
+  readonly policyId: string | null
+  model: unknown
 }
 
 export type Handle<Context> = (request: Request, context: Context, info: RequestInfo) => Promise<Response>

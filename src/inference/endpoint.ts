@@ -1,5 +1,5 @@
 // Inference through Latchkey (reference: Inference), from top to bottom.
-import type { RequestInfo, ServedRoute } from '../http/endpoint.ts'
+import type { RequestInfo, ServedRoute, UnsettledCall } from '../http/endpoint.ts'
 import { messagesErrorReply } from '../http/reply.ts'
 import { type AdmissionContext, checkBudget, checkPreset, refresh, takeRate } from '../keys/admission.ts'
 import { attributionOfRequest } from '../keys/attribution.ts'
@@ -52,10 +52,13 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const { ofResponse } = inferencePaths[to]
   const authenticated = authenticateInference(request, context)
   const caller = authenticated instanceof Promise ? await authenticated : authenticated
+  const unsettled = unsettledOf(caller)
+  info.unsettled = unsettled
   const checking = requireRecordable(context)
   if (checking !== undefined) await checking
   takeRate(caller.key, context)
   const sent = await readSentBody(to, request, context.config.bodyBytesMax)
+  unsettled.model = sent.fields.model
   const refreshing = context.follow.recent()
   const isStale = refreshing === undefined ? info.isStale === true : !(await isRefreshed(refreshing, context))
   const principal = refresh(caller, context)
@@ -87,6 +90,8 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
   const held = { call, attribution, signal: request.signal, recheck }
   const holding = holdBudgets(principal, held, context)
   const release = holding instanceof Promise ? await orRestore(holding, restoreIdleLimit) : holding
+  // From here on, the ledger has it.
+  info.unsettled = undefined
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution, release)
   const moreHeaders = headersFor(principal, attribution, call, context)
   const report = reportFor(request, sent.fields.model, { entry, groups }, context)
@@ -114,6 +119,10 @@ async function orRestore<Result>(waiting: Promise<Result>, restore: () => void):
     restore()
     throw error
   }
+}
+
+function unsettledOf({ key, accessToken }: Principal): UnsettledCall {
+  return { organizationId: key.organizationId, keyId: key.id, policyId: accessToken?.policyId ?? null, model: null }
 }
 
 function withProvider(call: Call, provider: unknown): Call {

@@ -27,6 +27,8 @@ export type RequestEnd = {
   clientLeft: boolean
   callEnd?: Promise<void> | undefined
   inspected: Inspection
+  /** Why no upstream gave a response. */
+  error?: string | undefined
 }
 export const nothingSeen: Inspection = { model: undefined, counts: undefined }
 
@@ -130,7 +132,7 @@ function countForBudgets({ context: { budgets, registry }, principal, call }: Le
     budgets.estimates.note(call.models[0] ?? '', call.json?.bytes.byteLength ?? 0, seen)
 }
 
-function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }: RequestEnd): UsageRow {
+function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected, error }: RequestEnd): UsageRow {
   const { context, requestId, call, attempt, attribution, startedAt, firstByteAt } = entry
   const { key, accessToken } = entry.principal
   const { model } = inspected
@@ -167,6 +169,8 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected }:
     unit: units === undefined ? null : (call.path.unit ?? null),
     units: units ?? null,
     price: cost.price,
+    attempts: entry.made.length,
+    error: error ?? null,
     // The clock can be set back in between.
     firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
     durationMilliseconds: Math.max(0, context.now() - startedAt),

@@ -126,7 +126,8 @@ export async function settleFailure(error: unknown, pending: UnsettledRequest): 
     ? new Fault('unavailable', 'The service is stopping: try again', { reason: 'stopping', cause: error })
     : error
   const status = clientLeft ? statusClientLeft : fault instanceof Fault ? statusOf(fault) : 500
-  await writeLedgerEntry(entry, { status, completed: false, clientLeft, inspected: nothingSeen })
+  const reason = clientLeft ? undefined : fault instanceof Fault ? (fault.reason ?? fault.code) : 'internal'
+  await writeLedgerEntry(entry, { status, completed: false, clientLeft, inspected: nothingSeen, error: reason })
   if (clientLeft) return new Response(null, { status })
   throw fault
 }

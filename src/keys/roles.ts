@@ -94,6 +94,7 @@ export const weakestRoles = {
   'audit.trail': null,
   'usage.report': 'viewer',
   'usage.requests': 'viewer',
+  'usage.refused': 'viewer',
   'usage.sum': null,
   'usage.verify': null,
   'sessions.list': 'viewer',

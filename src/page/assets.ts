@@ -15,6 +15,7 @@ import budgetAmountsJs from './assets/budget-amounts.js' with { type: 'text' }
 import budgetFormJs from './assets/budget-form.js' with { type: 'text' }
 import budgetTopUpJs from './assets/budget-top-up.js' with { type: 'text' }
 import budgetsJs from './assets/budgets.js' with { type: 'text' }
+import bulkJs from './assets/bulk.js' with { type: 'text' }
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
@@ -22,13 +23,16 @@ import codeFieldJs from './assets/code-field.js' with { type: 'text' }
 import comboboxJs from './assets/combobox.js' with { type: 'text' }
 import controlJs from './assets/control.js' with { type: 'text' }
 import csvJs from './assets/csv.js' with { type: 'text' }
+import detailsJs from './assets/details.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
 import downloadJs from './assets/download.js' with { type: 'text' }
 import draftsJs from './assets/drafts.js' with { type: 'text' }
 import editJs from './assets/edit.js' with { type: 'text' }
 import exchangesJs from './assets/exchanges.js' with { type: 'text' }
+import exportJs from './assets/export.js' with { type: 'text' }
 import fieldsJs from './assets/fields.js' with { type: 'text' }
+import filtersJs from './assets/filters.js' with { type: 'text' }
 import findingsJs from './assets/findings.js' with { type: 'text' }
 import formJs from './assets/form.js' with { type: 'text' }
 import frameJs from './assets/frame.js' with { type: 'text' }
@@ -39,10 +43,13 @@ import indexHtml from './assets/index.html' with { type: 'text' }
 import issuerFieldsJs from './assets/issuer-fields.js' with { type: 'text' }
 import issuerFormJs from './assets/issuer-form.js' with { type: 'text' }
 import issuersJs from './assets/issuers.js' with { type: 'text' }
+import keyJs from './assets/key.js' with { type: 'text' }
 import keyFieldsJs from './assets/key-fields.js' with { type: 'text' }
 import keyFormJs from './assets/key-form.js' with { type: 'text' }
 import keyRotateJs from './assets/key-rotate.js' with { type: 'text' }
 import keysJs from './assets/keys.js' with { type: 'text' }
+import listRowsJs from './assets/list-rows.js' with { type: 'text' }
+import listingJs from './assets/listing.js' with { type: 'text' }
 import mainJs from './assets/main.js' with { type: 'text' }
 import manualJs from './assets/manual.js' with { type: 'text' }
 import markdownJs from './assets/markdown.js' with { type: 'text' }
@@ -57,6 +64,7 @@ import partsJs from './assets/parts.js' with { type: 'text' }
 import planJs from './assets/plan.js' with { type: 'text' }
 import platformsJs from './assets/platforms.js' with { type: 'text' }
 import policiesJs from './assets/policies.js' with { type: 'text' }
+import policyJs from './assets/policy.js' with { type: 'text' }
 import policyDraftJs from './assets/policy-draft.js' with { type: 'text' }
 import policyFieldsJs from './assets/policy-fields.js' with { type: 'text' }
 import policyFormJs from './assets/policy-form.js' with { type: 'text' }
@@ -66,7 +74,10 @@ import presetsJs from './assets/presets.js' with { type: 'text' }
 import proofJs from './assets/proof.js' with { type: 'text' }
 import queueJs from './assets/queue.js' with { type: 'text' }
 import recipesJs from './assets/recipes.js' with { type: 'text' }
+import refusedRequestsJs from './assets/refused-requests.js' with { type: 'text' }
 import remediesJs from './assets/remedies.js' with { type: 'text' }
+import requestJs from './assets/request.js' with { type: 'text' }
+import requestsJs from './assets/requests.js' with { type: 'text' }
 import routerJs from './assets/router.js' with { type: 'text' }
 import signInJs from './assets/sign-in.js' with { type: 'text' }
 import signInChoicesJs from './assets/sign-in-choices.js' with { type: 'text' }
@@ -87,6 +98,17 @@ const ours = {
   'index.html': String(indexText),
   'icon.svg': iconSvg,
   'chart.js': chartJs,
+  'bulk.js': bulkJs,
+  'details.js': detailsJs,
+  'export.js': exportJs,
+  'filters.js': filtersJs,
+  'listing.js': listingJs,
+  'requests.js': requestsJs,
+  'list-rows.js': listRowsJs,
+  'policy.js': policyJs,
+  'key.js': keyJs,
+  'request.js': requestJs,
+  'refused-requests.js': refusedRequestsJs,
   'client.js': clientJs,
   'dialog.js': dialogJs,
   'diff.js': diffJs,

@@ -115,13 +115,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
     } catch (error) {
       const fault = toFault(error)
       context.metrics.countFault(fault, statusOf(fault))
+      context.refusals.noteFault(fault, info, context.now())
       refusedId = context.lastUses.noteFault(fault, context.now())
-      logFault(own, fault, {
-        request_id: info.requestId,
-        client_address: info.clientAddress,
-        method: request.method,
-        path: loggablePath(path),
-      })
+      logFault(own, fault, { info, method: request.method, path })
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
     const { keyId, previousHash } = context.callers.get(request) ?? {}
@@ -237,10 +233,11 @@ function methodNotAllowed(method: string, allowed: string[]): Fault {
   })
 }
 
-type RequestFields = { request_id: string; client_address: string | null; method: string; path: string }
+type FailedRequest = { info: RequestInfo; method: string; path: string }
 
-function logFault({ log }: Context, fault: Fault, request: RequestFields): void {
+function logFault({ log }: Context, fault: Fault, { info, method, path }: FailedRequest): void {
   const status = statusOf(fault)
+  const request = { request_id: info.requestId, client_address: info.clientAddress, method, path: loggablePath(path) }
   if (status >= 500) log('error', 'request_failed', { ...request, status, reason: describeError(fault) })
   else log('warn', 'request_refused', { ...request, status, reason: logTextOf(fault) })
 }

@@ -1,8 +1,10 @@
 // Builds what decides when and where requests run: the queue in front of the inference servers, which of these rest, and their probes.
+
 import { createCircuits } from '../inference/queue/circuit.ts'
 import { createDispatch, type Dispatch } from '../inference/queue/dispatch.ts'
 import type { PlaceContext } from '../inference/queue/places.ts'
 import { createProbes, type ProbeContext, type Probes } from '../inference/queue/probe.ts'
+import { createRefusals, type Refusals } from '../inference/refusals.ts'
 import type { Upstream } from '../inference/upstream/targets.ts'
 import type { Follow } from '../nodes/follow.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -19,13 +21,14 @@ type Dependencies = Omit<ProbeContext, 'registry' | 'circuits'> & {
   follow: Follow
   metrics: Metrics
 }
-export type QueueContext = Pick<PlaceContext, 'circuits'> & { dispatch: Dispatch; probes: Probes }
+export type QueueContext = Pick<PlaceContext, 'circuits'> & { dispatch: Dispatch; probes: Probes; refusals: Refusals }
 
 export function createQueueing(dependencies: Dependencies): QueueContext {
   const { random, registry, budgets, follow, monotonic, metrics } = dependencies
   const circuits = createCircuits<Upstream>(random)
   return {
     circuits,
+    refusals: createRefusals(dependencies.now),
     probes: createProbes({ ...dependencies, circuits }),
     dispatch: createDispatch({
       ...{

@@ -208,7 +208,7 @@ test('a request is found by its id as long as it is in the database, across the 
       .toReversed(),
   )
   expect(moreBeforeId).toBeUndefined()
-  expect(await listUsage(orm, { since: last, limit: 9_999 }, () => 1)).toHaveLength(usages.filter(isKept).length)
+  expect((await listUsage(orm, { since: last, limit: 9_999 }, () => 1)).rows).toHaveLength(usages.filter(isKept).length)
 })
 
 test('each archive is recorded with its user, and again when its rows have left', async () => {

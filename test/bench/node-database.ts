@@ -70,6 +70,8 @@ function newRow(ids: Ids): UsageRow {
     unit: null,
     units: null,
     price: null,
+    attempts: null,
+    error: null,
   }
   const tokens = {
     promptTokens: 412,

@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await dialog().waitFor()
     await press('Escape')
     await dialog().waitFor({ state: 'detached' })
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Kind')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('f-kind')
   })
 
   test('outside of fields, g and a letter open a view, n creates, / searches and ? helps', async () => {
@@ -112,6 +112,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await again
     await latchkey.exchange(await latchkey.mint())
     await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    await page.getByRole('button', { name: '1 new: show' }).click()
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2)
     expect(page.problems).toEqual([])
   })

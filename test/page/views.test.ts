@@ -253,6 +253,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByRole('cell', { name: 'issued' }).first().waitFor()
     expect((await latchkey.exchange(await latchkey.mint())).status).toBe(400)
     await wake(page)
+    await page.getByRole('button', { name: '1 new: show' }).click()
     const refused = page.getByRole('row').filter({ hasText: 'policy_paused' })
     await refused.waitFor()
     expect(await refused.textContent()).toContain('latchkey policies enable')
@@ -322,7 +323,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await go(hash, reader)
       await reader.getByText('github').first().or(reader.getByText('Issuer URL (iss)')).waitFor()
       const buttons = await reader
-        .locator('main button:not(thead button), main [role=switch], main a.primary')
+        .locator('main button:not(thead button, .exports button, [role=tab]), main [role=switch], main a.primary')
         .allInnerTexts()
       expect({ hash, buttons: buttons.filter((text) => text.trim() !== '') }).toEqual({ hash, buttons: [] })
     }

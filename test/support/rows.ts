@@ -232,5 +232,7 @@ export function usageRow(requestId: string, { organization, workspace, key }: Or
     unit: null,
     units: null,
     price: null,
+    attempts: null,
+    error: null,
   }
 }

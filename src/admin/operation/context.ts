@@ -18,6 +18,7 @@ import type { IssuerKeys } from '../../federation/issuer/issuer-keys.ts'
 import type { Circuits } from '../../inference/queue/circuit.ts'
 import type { Dispatch } from '../../inference/queue/dispatch.ts'
 import type { Probes } from '../../inference/queue/probe.ts'
+import type { Refusals } from '../../inference/refusals.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
 import type { Upstream } from '../../inference/upstream/targets.ts'
 import type { Spending } from '../../keys/spending.ts'
@@ -77,6 +78,7 @@ export type AdminContext = {
   dispatch?: Pick<Dispatch, 'at' | 'keys' | 'tokensPerSecond'>
   circuits?: Pick<Circuits<Upstream>, 'list'>
   probes?: Pick<Probes, 'of'>
+  refusals?: Pick<Refusals, 'list' | 'since'>
   clockDifferences?: ClockDifferences
   /** Only in a process that serves the admin page. */
   page?: Page | undefined

@@ -13,11 +13,11 @@ import { isReason, reasonNames, type StepName, stepOf } from '../../federation/s
 import { timeOfRequest } from '../../http/request-id.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
-import { referenceShape, uuidShape } from '../../values/shapes.ts'
+import { claimValueShape, referenceShape, uuidShape } from '../../values/shapes.ts'
 import type { Needs } from '../operation/context.ts'
 import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
 import { operation } from '../operation/operation.ts'
-import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
+import { findKeyIdEver, findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import type { auditedResponse, changeResponse, exchangeResponse } from '../operation/responses.ts'
 import { archivedOf, hintAtArchive } from './archived.ts'
 import { countExchanges, countsInput } from './exchange-series.ts'
@@ -47,6 +47,9 @@ const changesInput = type({
   ...page,
   'kind?': type.enumerated(...changeKinds),
   'target_id?': referenceShape.configure({ says: 'Only changes of the thing with this id' }),
+  'by?': claimValueShape.configure({
+    says: 'Only changes by this person, named by the subject of the token, or by this key, by name, id or hash',
+  }),
   'group?': uuidShape.configure({ says: 'Only the records of one change, such as that of a configuration document' }),
 })
 
@@ -84,10 +87,20 @@ async function listAdminChanges(
     asked.organizationId !== undefined && isInstallationOrganization(context.registry, asked.organizationId)
   const { kind, target_id: targetId } = input
   const withCommon = input.installation === true && isInstallation
-  const filter = { ...asked, withCommon, kind, targetId, groupId: input.group?.toLowerCase() }
+  const by = input.by === undefined ? undefined : await authorOf(context, input.by, input.organization)
+  const filter = { ...asked, withCommon, kind, targetId, by, groupId: input.group?.toLowerCase() }
   const rows = await listChanges(reader, filter, (row) => row, onProgress)
   const show = async (row: AdminChange) => ({ ...(await showChange(row, names, showsUsers)), ...usersOf(row) })
   return { data: await mapInSlices(rows, show) }
+}
+
+/** A text can be the subject of a person and the name of a key: both are meant. */
+async function authorOf({ registry }: Needs<'registry'>, by: string, organization: string | undefined) {
+  const keyId = await findKeyIdEver(registry, by, organization).catch((error) => {
+    if (error instanceof Fault && error.code === 'not_found') return undefined
+    throw error
+  })
+  return { subject: by, keyId }
 }
 
 async function showRequest(
@@ -118,6 +131,7 @@ async function showRequest(
 }
 
 async function showAudit(row: ListedAudit, names: RowNames): Promise<typeof exchangeResponse.infer> {
+  const issuer = await names.issuer(row.issuerId)
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -132,8 +146,10 @@ async function showAudit(row: ListedAudit, names: RowNames): Promise<typeof exch
     policy_name: (await names.policy(row.policyId))?.name ?? null,
     policy_named: row.policyNamed,
     issuer_id: row.issuerId,
-    issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
+    issuer_name: issuer?.name ?? null,
+    issuer_url: issuer?.issuerUrl ?? null,
     key_id: row.keyId,
+    key_name: (await names.key(row.keyId))?.name ?? null,
     grant: row.grant,
     subject: row.subject,
     attribution: row.attribution,

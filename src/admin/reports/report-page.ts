@@ -1,6 +1,7 @@
 // The input of reports: filters, a time span, the number of rows, and where the next page starts.
 
 import { offsetMax, reportRowsDefault, reportRowsMax } from '../../limits.ts'
+import { type } from '../../values/shape.ts'
 import { claimValueShape, referenceShape, timeShape } from '../../values/shapes.ts'
 import type { Needs } from '../operation/context.ts'
 import { findIssuerIdEver, findKeyIdEver, findOrganization, findPolicyIdEver } from '../operation/references.ts'
@@ -10,6 +11,9 @@ export const page = {
   'until?': timeShape.configure({ says: 'Only rows before this time. ISO 8601' }),
   'limit?': `1 <= number.integer <= ${reportRowsMax}`,
   'before_id?': `1 <= number.integer <= ${offsetMax}`,
+  'after_id?': type(`0 <= number.integer <= ${offsetMax}`).configure({
+    says: 'Only rows that are newer than the one with this id',
+  }),
 } as const
 
 export const keyShape = referenceShape.configure({
@@ -46,13 +50,14 @@ export async function traitsOf(
 /** Without an organization, a report covers all of them; the audit log then includes exchanges that named an unknown policy. */
 export function pageOf(
   { registry }: Needs<'registry'>,
-  input: { organization?: string; since?: Date; until?: Date; limit?: number; before_id?: number },
+  input: { organization?: string; since?: Date; until?: Date; limit?: number; before_id?: number; after_id?: number },
 ) {
   return {
     organizationId: input.organization === undefined ? undefined : findOrganization(registry, input.organization).id,
     since: input.since?.getTime(),
     until: input.until?.getTime(),
     beforeId: input.before_id,
+    afterId: input.after_id,
     limit: input.limit ?? reportRowsDefault,
   }
 }

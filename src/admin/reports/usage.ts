@@ -3,9 +3,10 @@
 import { mapInSlices } from '../../../db/read/pace.ts'
 import { addedTo, findDrift, sumUsage, type UsageSum } from '../../../db/read/usage-totals.ts'
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
-import { type ListedUsage, listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
-import { nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
+import { type ListedUsage, listUsage, requestResults, type UsageFilter } from '../../../db/tables/usage.ts'
+import { modelCharactersMax, nameCharactersMax, nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
+import { textShape } from '../../values/shapes.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation/operation.ts'
 import { organizationInput, timeOf } from '../operation/references.ts'
@@ -18,11 +19,22 @@ import { showTotals } from './usage-figures.ts'
 
 const usageInput = type({ '+': 'reject', ...organizationInput, ...page, ...traits })
 const sumInput = usageInput.merge({ '+': 'reject', 'by?': groupingShape })
+const requestsInput = usageInput.merge({
+  '+': 'reject',
+  'model?': textShape(1, modelCharactersMax).configure({
+    says: 'Only requests for this model, or that it responded to',
+  }),
+  'upstream?': textShape(1, nameCharactersMax).configure({ says: 'Only requests that this inference server got' }),
+  'status?': type('100 <= number.integer <= 599').configure({ says: 'Only responses with this status' }),
+  'result?': type.enumerated(...requestResults).configure({
+    says: 'Only requests that succeeded, that failed, or whose client left before the end',
+  }),
+})
 
 export const usageOperations = {
   'usage.sum': operation(sumInput, sum),
   'usage.verify': operation(type({ '+': 'reject' }), verify),
-  'usage.requests': operation(usageInput, listRequests),
+  'usage.requests': operation(requestsInput, listRequests),
 }
 
 async function sum(
@@ -67,15 +79,16 @@ async function verify(context: Needs<'reader' | 'onProgress'>) {
   return { ok: data.length === 0, data, ...(await archivedOf(context, { kind: 'usage', isWhole: true })) }
 }
 
-async function listRequests(context: Needs<'reader' | 'registry' | 'onProgress'>, input: typeof usageInput.infer) {
+async function listRequests(context: Needs<'reader' | 'registry' | 'onProgress'>, input: typeof requestsInput.infer) {
   const { reader, registry, onProgress } = context
-  const filter = await usageFilter(context, input)
+  const { model, upstream, status, result } = input
+  const filter = { ...(await usageFilter(context, input)), model, upstream, status, result }
   const names = createRowNames(registry)
-  const rows = await listUsage(reader, filter, (row) => row, onProgress)
+  const { rows, moreBeforeId } = await listUsage(reader, filter, (row) => row, { onProgress })
   const data = await mapInSlices(rows, (row) => showUsage(row, names))
-  const isWhole = data.length < filter.limit
+  const isWhole = data.length < filter.limit && moreBeforeId === undefined
   const archived = await archivedOf(context, { ...filter, kind: 'usage', isWhole })
-  return { data, more_before_id: isWhole ? null : (data.at(-1)?.id ?? null), ...archived }
+  return { data, more_before_id: moreBeforeId ?? (isWhole ? null : (data.at(-1)?.id ?? null)), ...archived }
 }
 
 async function usageFilter(context: Needs<'registry'>, input: typeof usageInput.infer): Promise<UsageFilter> {
@@ -148,6 +161,7 @@ function totalsOf(row: UsageSum) {
 }
 
 export async function showUsage(row: ListedUsage, names: RowNames): Promise<typeof requestResponse.infer> {
+  const issuer = await names.issuer(row.issuerId)
   return {
     id: row.id,
     at: timeOf(row.at),
@@ -159,7 +173,8 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     policy_id: row.policyId,
     policy_name: (await names.policy(row.policyId))?.name ?? null,
     issuer_id: row.issuerId,
-    issuer_url: (await names.issuer(row.issuerId))?.issuerUrl ?? null,
+    issuer_name: issuer?.name ?? null,
+    issuer_url: issuer?.issuerUrl ?? null,
     subject: row.subject,
     attribution: row.attribution,
     user: row.endUser,
@@ -170,11 +185,13 @@ export async function showUsage(row: ListedUsage, names: RowNames): Promise<type
     model: row.model,
     model_asked: row.modelAsked,
     upstream: row.upstream,
+    attempts: row.attempts,
     preset_version: row.presetVersion,
     status: row.status,
     streamed: row.streamed,
     completed: row.completed,
     client_left: row.clientLeft,
+    error: row.error,
     prompt_tokens: row.promptTokens,
     completion_tokens: row.completionTokens,
     total_tokens: row.totalTokens,

@@ -47,6 +47,7 @@ const namesOthers: OperationName[] = [
   'policies.list',
   'usage.report',
   'usage.requests',
+  'usage.refused',
 ]
 
 /** The fields that the service sets: the organization of the key, and what the path names. */

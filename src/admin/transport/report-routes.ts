@@ -12,6 +12,7 @@ import {
   requestResponse,
 } from '../operation/responses.ts'
 import { auditedTestResponse } from '../policies/backtest-response.ts'
+import { refusedResponse } from '../reports/refused.ts'
 import { usageReportResponse } from '../reports/usage-report.ts'
 import { endedSessionResponse, sessionResponse } from '../sessions/session-response.ts'
 import type { AdminRoute } from './admin-route.ts'
@@ -96,6 +97,13 @@ export const reportRoutes: AdminRoute[] = [
     operation: 'usage.requests',
     summary: 'List inference requests, newest first',
     answer: requestsResponse,
+  },
+  {
+    method: 'GET',
+    path: '/usage/refused',
+    operation: 'usage.refused',
+    summary: 'Show which inference requests the responding node refused before any server got them',
+    answer: refusedResponse,
   },
   {
     method: 'GET',

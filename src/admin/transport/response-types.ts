@@ -14,9 +14,11 @@ import type {
   explanationResponse,
   findingResponse,
   policyResponse,
+  requestResponse,
   verificationResponse,
 } from '../operation/responses.ts'
 import type { backtestResponse } from '../policies/backtest-response.ts'
+import type { refusedResponse } from '../reports/refused.ts'
 import type { usageReportResponse } from '../reports/usage-report.ts'
 import type { identityResponse, sessionResponse } from '../sessions/session-response.ts'
 import type { signingKeyResponse } from '../signing-keys.ts'
@@ -39,6 +41,8 @@ export type Explanation = typeof explanationResponse.infer
 export type Finding = typeof findingResponse.infer
 /** Who is signed in. */
 export type Identity = typeof identityResponse.infer
+/** An inference request that a server got. */
+export type InferenceRequest = typeof requestResponse.infer
 export type Issuer = typeof issuerResponse.infer
 export type Key = typeof keyResponse.infer
 /** What the doctor found. */
@@ -47,6 +51,8 @@ export type Policy = typeof policyResponse.infer
 export type Preset = typeof presetResponse.infer
 export type PresetVersion = typeof versionResponse.infer
 export type Price = (typeof priceListResponse.infer)['data'][number]
+/** Inference requests that no server got. */
+export type RefusedRequests = typeof refusedResponse.infer
 /** A session of the page. */
 export type SignedIn = typeof sessionResponse.infer
 /** What runs and waits at the inference servers. */

@@ -4,13 +4,16 @@
 import { meters, windowsText } from './budget-amounts.js'
 import { budgetForm } from './budget-form.js'
 import { topUp } from './budget-top-up.js'
+import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
+import { createTabs, detailsHead } from './details.js'
 import { confirm } from './dialog.js'
+import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { at, badge, button, count, empty, facts, heading, loading, stored } from './parts.js'
 import { go, href } from './router.js'
-import { createListing, partOf, table } from './table.js'
+import { table } from './table.js'
 
 const path = '/budgets'
 
@@ -50,7 +53,11 @@ function spentCell({ spent, values = [], enabled }) {
 
 /** @param {Page} page */
 function list(page) {
-  const listing = createListing(page, { search: 'Search budgets by name', load: (asked) => partOf(path, {}, asked) })
+  const listing = createListing(page, {
+    search: 'Search budgets by name',
+    file: 'budgets',
+    load: (asked) => partOf(path, {}, asked),
+  })
   const create = page.may('budgets.create')
     ? html`<a class="button primary" href="#/budgets/new">Create budget</a>`
     : nothing
@@ -101,6 +108,14 @@ function one(page, id) {
     notify('ok', 'The budget was deleted')
     go(['budgets'])
   }
+  const tabs = createTabs(page, [
+    {
+      name: 'overview',
+      title: 'Overview',
+      open: () => () => (budget === undefined ? nothing : overview(page, budget, addAmount)),
+    },
+    { name: 'history', title: 'History', open: (tab) => changeList(tab, id) },
+  ])
   const addAmount = async (/** @type {string} */ value = '') => {
     const changed = budget && (await topUp(budget, value))
     if (changed !== undefined) budget = changed
@@ -115,16 +130,21 @@ function one(page, id) {
       ? [
           button(page, 'Top up', () => addAmount()),
           button(page, enabled ? 'Disable' : 'Enable', toggle),
-          html`<a class="button" href=${href(['budgets', id, 'edit'])}>Edit</a>`,
           button(page, 'Delete', remove, 'danger'),
+          html`<a class="button primary" href=${href(['budgets', id, 'edit'])}>Edit</a>`,
         ]
       : []
-    return html`<section class="card">${heading(stateBadge(budget), ...actions)}${details(budget)}</section>
+    return html`${detailsHead({ state: stateBadge(budget), id, idLabel: 'budget id', actions })}${tabs()}`
+  }
+}
+
+/** @param {Page} page @param {Budget} budget @param {(value?: string) => Promise<void>} addAmount */
+function overview(page, budget, addAmount) {
+  return html`<section class="card">${details(budget)}</section>
       ${budget.spent === undefined ? nothing : html`<section class="card stack">${heading('Spent')}${meters(budget.spent)}</section>`}
       ${budget.values === undefined ? nothing : valuesOf(page, budget, addAmount)}
       ${budget.top_ups.length === 0 ? nothing : topUps(budget)}
-      <p><a href=${usageOf(budget)}>Usage this month, also as CSV</a>, <a href=${href(['changes'], { target: budget.id })}>changes</a></p>`
-  }
+      <p><a href=${usageOf(budget)}>Usage this month, also as CSV</a></p>`
 }
 
 /** @param {Budget} budget */

@@ -7,19 +7,19 @@ import { count, stored } from './parts.js'
 /**
  * @typedef {{ name: string, values: readonly (number | null)[], tone?: 'ok' | 'bad' | 'rest', choose?: () => void }} Series
  *   `choose` is called when somebody clicks the name of the series
- * @typedef {{ label: string, labels: readonly string[], series: readonly Series[], format?: (value: number) => string }} Chart
- *   `label` names the chart, `labels` its bars
+ * @typedef {{ label: string, labels: readonly string[], series: readonly Series[], format?: (value: number) => string, choose?: (index: number) => void }} Chart
+ *   `label` names the chart, `labels` its bars; `choose` is called with the bar that somebody clicks, or chooses with Enter
  */
 
 /** @param {Chart} chart @returns {Content} */
-export function barChart({ label, labels, series, format = count }) {
+export function barChart({ label, labels, series, format = count, choose }) {
   const totals = labels.map((_, index) => sumAt(series, index))
   const most = Math.max(...totals, 0)
   const step = niceStep(most)
   const top = Math.max(Math.ceil(most / step), 1) * step
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => top - index * step)
   const formatKnown = (/** @type {number | null} */ value) => (value === null ? 'unknown' : format(value))
-  const chart = { labels, series, format: formatKnown }
+  const chart = { labels, series, format: formatKnown, choose }
   return html`<figure class="chart">
     <figcaption>
       <strong>${label}</strong>
@@ -28,8 +28,8 @@ export function barChart({ label, labels, series, format = count }) {
     <div class="plot">
       <div class="scale" aria-hidden="true">${ticks.map((value) => html`<span>${format(value)}</span>`)}</div>
       <div class="bars">
-        <svg viewBox="0 0 ${labels.length} 100" preserveAspectRatio="none" role="img" tabindex="0"
-          aria-label=${`${label}; the table below has the numbers`}
+        <svg viewBox="0 0 ${labels.length} 100" preserveAspectRatio="none" role="img" tabindex="0" class=${choose === undefined ? '' : 'chooses'}
+          aria-label=${`${label}; the table below has the numbers`} @click=${(/** @type {MouseEvent} */ event) => choose?.(indexAt(event, labels.length))}
           @pointermove=${(/** @type {PointerEvent} */ event) => showCard(event, chart, indexAt(event, labels.length))}
           @pointerleave=${hideCard} @blur=${hideCard} @keydown=${(/** @type {KeyboardEvent} */ event) => moveCard(event, chart)}>
           ${ticks.map((_, index) => svg`<line x1="0" x2=${labels.length} y1=${(index * 100) / (ticks.length - 1)} y2=${(index * 100) / (ticks.length - 1)}></line>`)}
@@ -84,9 +84,9 @@ function timesOf(labels) {
     : Array.from({ length: gaps + 1 }, (_, index) => labels[Math.round((index * (labels.length - 1)) / gaps)])
 }
 
-/** @typedef {{ labels: readonly string[], series: readonly Series[], format: (value: number | null) => string }} Drawn */
+/** @typedef {{ labels: readonly string[], series: readonly Series[], format: (value: number | null) => string, choose: ((index: number) => void) | undefined }} Drawn */
 
-/** @param {PointerEvent} event @param {number} bars */
+/** @param {MouseEvent} event @param {number} bars */
 function indexAt({ currentTarget, clientX }, bars) {
   const { left, width } = /** @type {Element} */ (currentTarget).getBoundingClientRect()
   return Math.min(bars - 1, Math.max(0, Math.floor(((clientX - left) / width) * bars)))
@@ -121,9 +121,10 @@ function hideCard({ currentTarget }) {
 function moveCard(event, drawn) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
   if (event.key === 'Escape') return hideCard(event)
+  const before = /** @type {SVGElement} */ (event.currentTarget).dataset.index
+  if (event.key === 'Enter' && before !== undefined) return drawn.choose?.(Number(before))
   if (step === undefined) return
   event.preventDefault()
-  const before = /** @type {SVGElement} */ (event.currentTarget).dataset.index
   const bars = drawn.labels.length
   const index = before === undefined ? (step > 0 ? 0 : bars - 1) : Number(before) + step
   if (index >= 0 && index < bars) showCard(event, drawn, index)

@@ -15,10 +15,18 @@ for (const name of ['pointerdown', 'keydown'])
   addEventListener(
     name,
     () => {
+      const wasIdle = isIdle()
       touchedAt = Date.now()
+      if (wasIdle) document.dispatchEvent(new Event(returned))
     },
     true,
   )
+
+/** The event of somebody who comes back to the page after a while. */
+export const returned = 'latchkey-returned'
+
+/** Whether nobody has used the page for a minute. */
+export const isIdle = () => Date.now() - touchedAt > idleMilliseconds
 
 /** For another person who signs in. */
 export const forgetLists = () => known.clear()
@@ -81,7 +89,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   if (etag !== undefined) headers['if-match'] = etag
   const before = method === 'GET' ? known.get(path) : undefined
   if (before !== undefined) headers['if-none-match'] = before.etag
-  if (Date.now() - touchedAt > idleMilliseconds) headers['x-latchkey-background'] = '1'
+  if (isIdle()) headers['x-latchkey-background'] = '1'
   const asked = sessionNumber
   const init = { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) }
   const response = await fetch(base + path, init).catch((error) => {

@@ -1,34 +1,21 @@
 // Exchanges: the list as it grows, with filters; and one exchange with the reason and what to do about it.
 /** @import { Exchange } from '../../admin/transport/response-types.ts' */
-/** @import { Column, Page, View } from '../types.ts' */
+/** @import { Column, Content, Page, View } from '../types.ts' */
+/** @import { Filter } from './filters.js' */
 import { get, segment, send } from './client.js'
+import { detailsHead } from './details.js'
 import { confirm } from './dialog.js'
-import { field } from './form.js'
+import { namesOf, timeFilter, times } from './filters.js'
 import { createPolicyFrom } from './from-token.js'
+import { createListing } from './listing.js'
 import { html, nothing } from './lit-html.js'
-import { readHelp, whatToDo } from './manual.js'
+import { knownReasons, readHelp, whatToDo } from './manual.js'
 import { notify } from './notice.js'
-import {
-  ago,
-  at,
-  badge,
-  brief,
-  button,
-  callout,
-  code,
-  copyable,
-  empty,
-  facts,
-  json,
-  loading,
-  mono,
-  stored,
-} from './parts.js'
+import { ago, at, badge, brief, button, callout, code, empty, facts, json, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { proofButton } from './proof.js'
 import { remedyOfRefusal } from './remedies.js'
-import { go, href } from './router.js'
-import { createListing } from './table.js'
+import { goInstead, href } from './router.js'
 
 const path = '/workload-identity/audit'
 
@@ -38,7 +25,7 @@ function outcome({ outcome: result }) {
 }
 
 /** @type {Column<Exchange>[]} */
-export const exchangeColumns = [
+const columns = [
   {
     title: 'Time',
     isHeader: true,
@@ -47,10 +34,11 @@ export const exchangeColumns = [
   { title: 'Outcome', cell: outcome },
   { title: 'Policy', cell: ({ policy_name, policy_named }) => stored(policy_name ?? policy_named, 80) },
   {
-    title: 'Subject',
-    cell: ({ subject, issuer_url }) =>
-      html`${brief(subject, 'subject', 48)}${issuer_url === null ? nothing : html` <span class="muted small">${stored(issuer_url.replace(/^https:\/\//, ''), 40)}</span>`}`,
+    title: 'Issuer',
+    cell: ({ issuer_name, issuer_url }) =>
+      html`<span title=${issuer_url ?? nothing}>${stored(issuer_name ?? issuer_url, 60)}</span>`,
   },
+  { title: 'Subject', cell: ({ subject }) => brief(subject, 'subject', 44) },
   {
     title: 'Why, and what to do',
     cell: ({ reason, detail }) =>
@@ -60,66 +48,67 @@ export const exchangeColumns = [
   },
 ]
 
+/** @type {readonly Filter[]} */
+const filters = [
+  timeFilter,
+  {
+    name: 'outcome',
+    label: 'Outcome',
+    options: [
+      ['', 'Any'],
+      ['issued', 'Issued'],
+      ['refused', 'Refused'],
+    ],
+  },
+  { name: 'reason', label: 'Reason', complete: async (text) => knownReasons().filter((each) => each.includes(text)) },
+  { name: 'policy', label: 'Policy', complete: namesOf('/workload-identity/policies') },
+  { name: 'issuer', label: 'Issuer', complete: namesOf('/workload-identity/issuers') },
+  { name: 'key', label: 'Key', complete: namesOf('/keys') },
+  { name: 'subject', label: 'Subject' },
+]
+
 /** @type {View} */
 export const view = (page) => (page.path[0] === undefined ? list(page) : one(page, page.path[0]))
 
-/** @param {Page} page */
-function list(page) {
+/**
+ * The exchanges of a policy, an issuer or a key, or all. @param {Page} page
+ * @param {{ policy?: string, issuer?: string, key?: string }} [only] @returns {() => Content}
+ */
+export function exchangeList(page, only = {}) {
+  const read = (/** @type {object} */ more) => {
+    const { outcome, reason, policy, issuer, key, subject } = page.query
+    return get(path, { outcome, reason, policy, issuer, key, subject, ...times(page.query), ...only, ...more })
+  }
   const listing = createListing(page, {
     seconds: 3,
-    load: async ({ cursor }) => {
-      const { outcome, reason, policy, subject } = page.query
-      const [{ data: rows, more_before_id: more }] = await Promise.all([
-        get(path, { outcome, reason, policy, subject, before_id: cursor, limit: 50 }),
-        readHelp(),
-      ])
-      return { rows: /** @type {Exchange[]} */ (rows), next: more ?? (rows.length === 50 ? rows.at(-1).id : undefined) }
+    file: 'exchanges',
+    filters: filters.filter(({ name }) => !Object.hasOwn(only, name)),
+    load: async ({ cursor, limit }) => {
+      const [{ data: rows, more_before_id: more }] = await Promise.all([read({ before_id: cursor, limit }), readHelp()])
+      return {
+        rows: /** @type {Exchange[]} */ (rows),
+        next: more ?? (rows.length === limit ? rows.at(-1).id : undefined),
+      }
     },
+    newer: async ({ id }) => (await read({ after_id: id, limit: 50 })).data,
   })
-  const filter = (/** @type {string} */ name) => (/** @type {string} */ value) => {
-    page.setQuery({ [name]: value })
-    void listing.restart()
-  }
-  /** @param {SubmitEvent} event */
-  const find = (event) => {
-    event.preventDefault()
-    const id = new FormData(/** @type {HTMLFormElement} */ (event.target)).get('request')
-    if (id) go(['exchanges', String(id).trim()])
-  }
-  const jump = (/** @type {string} */ text) => {
-    if (/^\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\s*$/i.test(text)) go(['exchanges', text.trim()])
-  }
-  return () => html`${planNotice(page)}
-    <div class="filters">
-      ${field({
-        label: 'Outcome',
-        name: 'outcome',
-        value: page.query.outcome ?? '',
-        options: [
-          ['', 'Any'],
-          ['issued', 'Issued'],
-          ['refused', 'Refused'],
-        ],
-        onInput: filter('outcome'),
-      })}
-      ${[
-        ['policy', 'Policy'],
-        ['reason', 'Reason'],
-        ['subject', 'Subject'],
-      ].map(([name = '', label = '']) =>
-        field({ label, name, value: page.query[name] ?? '', onInput: () => {}, onChange: filter(name) }),
-      )}
-      <form role="search" @submit=${find}>${field({ label: 'Request id', name: 'request', value: '', onInput: jump, mono: true, placeholder: 'paste one' })}</form>
-    </div>
-    ${listing.show({
+  const isShown = ({ title = '' }) => !Object.hasOwn(only, title.toLowerCase())
+  return () =>
+    listing.show({
       label: 'Exchanges',
-      columns: exchangeColumns,
+      columns: columns.filter(isShown),
       empty: empty(
         'No exchanges',
         'Nothing matches, or no workload has asked for a token yet. New exchanges appear here by themselves.',
         html`<a class="button" href="#/start">Show me the lines for a workload</a>`,
       ),
-    })}`
+    })
+}
+
+/** @param {Page} page */
+function list(page) {
+  const shown = exchangeList(page)
+  return () => html`${planNotice(page)}${shown()}`
 }
 
 /** @param {Page} page @param {string} id */
@@ -129,42 +118,52 @@ function one(page, id) {
   let found
   page.poll(async () => {
     ;[{ data: found }] = await Promise.all([get(`${path}/${segment(id)}`), readHelp()])
+    // The id of a request can be that of an inference request too.
+    if (found.kind === 'inference') goInstead(['requests', id])
   }, 60)
   return () => {
-    if (found === undefined) return loading()
-    if (found.kind === 'inference')
-      return html`${callout('info', 'This request id belongs to an inference request.')}
-        <section class="card">${facts(Object.entries(found).map(([name, value]) => [name, mono(value)]))}</section>`
+    if (found === undefined || found.kind === 'inference') return loading()
     const { reason, detail, step, policy_id: policy } = found
-    return html`${reason === null ? nothing : callout('bad', html`Refused at the step <strong>${step}</strong>: <span class="mono">${reason}</span>${detail === null ? '' : html` (${stored(detail, 2_000)})`}. ${whatToDo(reason)}`)}
-      <section class="card">
-        ${facts([
-          ['Outcome', outcome(found)],
-          ['Time', html`${at(found.at)} (${ago(found.at)})`],
-          ['Request id', copyable(found.request_id, 'request id')],
-          [
-            'Policy',
-            policy === null
-              ? stored(found.policy_named)
-              : html`<a href=${href(['policies', policy])}>${stored(found.policy_name)}</a>`,
-          ],
-          ['Grant', mono(found.grant)],
-          ['Subject', mono(found.subject, 600)],
-          ['Issuer', stored(found.issuer_url)],
-          ['Token id (jti)', mono(found.subject_token_id)],
-          [
-            'Access token',
-            found.access_token_id === null
-              ? '–'
-              : html`${mono(found.access_token_id)}, expires ${at(found.access_token_expires_at)}`,
-          ],
-          ['Client address', mono(found.client_address)],
-        ])}
-        <div class="actions">${remedyOfRefusal(page, found)}
-          ${reason === null ? nothing : html`<a class="button" href=${href(['try'], { policy })}>Try a token</a>`}
-          ${fromExchange(page, found)}${proofButton(page, { request_id: found.request_id })}</div>
-      </section>`
+    const attempt =
+      reason === null ? nothing : html`<a class="button" href=${href(['try'], { policy })}>Try a token</a>`
+    const actions = [
+      ...[proofButton(page, { request_id: found.request_id }), fromExchange(page, found)],
+      ...[attempt, remedyOfRefusal(page, found)],
+    ]
+    return html`${detailsHead({ state: outcome(found), id: found.request_id, idLabel: 'request id', actions })}
+      ${reason === null ? nothing : callout('bad', html`Refused at the step <strong>${step}</strong>: <span class="mono">${reason}</span>${detail === null ? '' : html` (${stored(detail, 2_000)})`}. ${whatToDo(reason)}`)}
+      <section class="card">${exchangeFacts(found)}</section>`
   }
+}
+
+/** @param {Exchange} found */
+function exchangeFacts(found) {
+  const { policy_id: policy, issuer_id: issuer } = found
+  return facts([
+    ['Time', html`${at(found.at)} (${ago(found.at)})`],
+    [
+      'Policy',
+      policy === null
+        ? stored(found.policy_named)
+        : html`<a href=${href(['policies', policy])}>${stored(found.policy_name)}</a>`,
+    ],
+    [
+      'Issuer',
+      issuer === null
+        ? stored(found.issuer_url)
+        : html`<a href=${href(['issuers', issuer])}>${stored(found.issuer_name ?? found.issuer_url)}</a> <span class="muted">${stored(found.issuer_url)}</span>`,
+    ],
+    ['Subject', mono(found.subject, 600)],
+    ['Grant', mono(found.grant)],
+    ['Token id (jti)', mono(found.subject_token_id)],
+    [
+      'Access token',
+      found.access_token_id === null
+        ? '–'
+        : html`${mono(found.access_token_id)}, expires ${at(found.access_token_expires_at)}`,
+    ],
+    ['Client address', mono(found.client_address)],
+  ])
 }
 
 /** A test of its policy, and a new policy, from what was recorded of an exchange. @param {Page} page @param {any} found */

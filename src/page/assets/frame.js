@@ -3,11 +3,11 @@
 import { icon } from './icons.js'
 import { html, nothing, render } from './lit-html.js'
 import { badge, stored } from './parts.js'
-import { href } from './router.js'
+import { href, keptView, readPlace } from './router.js'
 import { groups } from './views.js'
 import { nameOf } from './you.js'
 
-let isOpen = false
+let [isOpen, isFirst] = [false, true]
 /** @type {(() => void) | undefined} */
 let update
 
@@ -22,11 +22,35 @@ export function renderFrame(root, frame) {
   if (isNew) moveFocus()
 }
 
-/** To the title of a new view, so that a screen reader begins there; not on the first one. */
+/** To the title of a new view, so that a screen reader begins there; not on the first one. After Back, to where somebody was. */
 function moveFocus() {
-  if (document.activeElement !== document.body && document.activeElement !== null)
-    document.getElementById('title')?.focus({ preventScroll: true })
+  // The link that was followed is gone, and the focus with it.
+  if (!isFirst) document.getElementById('title')?.focus({ preventScroll: true })
+  isFirst = false
   scrollTo(0, 0)
+  const kept = keptView()
+  if (kept !== undefined) returnTo(kept, performance.now() + returnMilliseconds)
+}
+
+/** A list arrives after its view. */
+const returnMilliseconds = 3_000
+
+/** @param {NonNullable<ReturnType<typeof keptView>>} kept @param {number} until */
+function returnTo(kept, until) {
+  const { top, listTop, focus, rows } = kept
+  const main = document.querySelector('main')
+  const hasRows = Number(main?.querySelector('[data-rows]')?.getAttribute('data-rows') ?? 0) >= rows
+  const links = /** @type {HTMLElement[]} */ ([...(main?.querySelectorAll('a[href]') ?? [])])
+  if (!hasRows || document.documentElement.scrollHeight < top + innerHeight) {
+    if (performance.now() < until && keptView() === kept) requestAnimationFrame(() => returnTo(kept, until))
+    return
+  }
+  // Somebody who went on meanwhile stays there.
+  if (scrollY === 0) scrollTo(0, top)
+  const list = main?.querySelector('.list')
+  const link = links.find((each) => each.getAttribute('href') === focus)
+  if (document.activeElement?.id === 'title') link?.focus({ preventScroll: true })
+  if (list != null) list.scrollTop = listTop
 }
 
 function toggle() {
@@ -64,10 +88,21 @@ function template({ session, name, title, content, signOut }) {
         </div>
       </div></div>
       <main>
+        ${crumbs()}
         <h1 id="title" tabindex="-1">${stored(title)}</h1>
         ${content}
       </main>
     </div>`
+}
+
+/** The way up, where this is a part of something. */
+function crumbs() {
+  const [name = '', id = '', ...more] = readPlace().path
+  const entry = groups.flatMap(({ entries }) => entries).find((each) => each.name === name)
+  if (entry === undefined || id === '') return nothing
+  return html`<nav class="crumbs" aria-label="Breadcrumb">
+    <a href=${href([name])}>${entry.title}</a>${more.length === 0 ? nothing : html`<a href=${href([name, id])}>Details</a>`}
+  </nav>`
 }
 
 function close() {

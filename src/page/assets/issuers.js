@@ -1,16 +1,20 @@
 // Issuers: the list; one issuer with its keys; and the form that adds or changes one, with a test before it is saved.
 /** @import { Issuer, Verification } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page, View } from '../types.ts' */
+import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
+import { createTabs, detailsHead } from './details.js'
 import { confirm, nameList } from './dialog.js'
+import { exchangeList } from './exchanges.js'
+import { unusedFilter, unusedSince } from './filters.js'
 import { issuerFieldList } from './issuer-fields.js'
 import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } from './issuer-form.js'
+import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { ago, at, badge, brief, copyable, count, empty, facts, heading, loading, mono, stored } from './parts.js'
+import { ago, at, badge, brief, copyable, count, empty, facts, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { go, href } from './router.js'
-import { createListing } from './table.js'
 
 const soonMilliseconds = 30 * 86_400_000
 
@@ -41,15 +45,10 @@ function expiry(time) {
 function list(page) {
   const listing = createListing(page, {
     search: 'Search issuers by name',
-    load: async ({ search, cursor }) => {
-      const { data: rows, total_count: total } = await get(issuersPath, {
-        contains: search,
-        offset: cursor ?? 0,
-        limit: 50,
-      })
-      const end = Number(cursor ?? 0) + rows.length
-      return { rows: /** @type {Issuer[]} */ (rows), next: end < (total ?? 0) ? end : undefined, total }
-    },
+    filters: [unusedFilter],
+    file: 'issuers',
+    load: /** @returns {Promise<import('./listing.js').Part<Issuer>>} */ (asked) =>
+      partOf(issuersPath, { unused_since: unusedSince(page.query.unused) }, asked),
   })
   const add = page.may('issuers.add') ? html`<a class="button primary" href="#/issuers/new">Add issuer</a>` : nothing
   return () =>
@@ -111,6 +110,12 @@ function one(page, id) {
     notify('ok', 'The issuer was deleted')
     go(['issuers'])
   }
+  const tabs = createTabs(page, [
+    { name: 'overview', title: 'Overview', open: () => () => overview(issuer) },
+    { name: 'keys', title: 'Keys', open: () => () => keyTable(issuer?.keys ?? []) },
+    { name: 'exchanges', title: 'Exchanges', open: (tab) => exchangeList(tab, { issuer: id }) },
+    { name: 'history', title: 'History', open: (tab) => changeList(tab, id) },
+  ])
   const button = (/** @type {string} */ text, /** @type {() => Promise<void>} */ act, kind = '') =>
     html`<button type="button" class=${kind} @click=${() => page.run(act)}>${text}</button>`
   return () => {
@@ -119,20 +124,23 @@ function one(page, id) {
       ? [
           button('Test', verify),
           issuer.key_source === 'jwks' ? nothing : button('Fetch keys now', refresh),
-          html`<a class="button" href=${href(['issuers', id, 'edit'])}>Edit</a>`,
           button('Delete', remove, 'danger'),
+          html`<a class="button primary" href=${href(['issuers', id, 'edit'])}>Edit</a>`,
         ]
       : []
-    return html`${planNotice(page)}<section class="card">
-        ${heading(issuer.keys.length > 0 ? badge('ok', 'has keys') : badge('warn', 'no keys yet'), ...actions)}
-        ${result === undefined ? nothing : verified(result)}
-        ${issuerFacts(issuer)}
-      </section>
-      <section class="stack">${heading('Keys')}
-        ${keyTable(issuer.keys)}
-      </section>
-      <p><a href=${href(['policies'], { issuer: id })}>Policies of this issuer</a>; <a href=${href(['policies', 'new'], { issuer: id })}>create one</a>.</p>`
+    const state = issuer.keys.length > 0 ? badge('ok', 'has keys') : badge('warn', 'no keys yet')
+    return html`${planNotice(page)}${detailsHead({ state, id, idLabel: 'issuer id', actions })}
+      ${result === undefined ? nothing : verified(result)}
+      ${tabs()}`
   }
+}
+
+/** @param {Issuer | undefined} issuer */
+function overview(issuer) {
+  if (issuer === undefined) return nothing
+  const { id } = issuer
+  return html`<section class="card">${issuerFacts(issuer)}</section>
+    <p><a href=${href(['policies'], { issuer: id })}>Policies of this issuer</a>; <a href=${href(['policies', 'new'], { issuer: id })}>create one</a>.</p>`
 }
 
 /** Shows which policies stop, and asks. @param {string} id */

@@ -9,7 +9,7 @@ import { clearNotices, notify, prepareNotices } from './notice.js'
 import { createPage } from './page.js'
 import { listenForKeys } from './palette.js'
 import { empty, loading, problem } from './parts.js'
-import { go, markPlace, readPlace, returnToPlace } from './router.js'
+import { go, keepView, markPlace, readPlace, returnToPlace } from './router.js'
 import { readSession, showSignIn, signInOver, takeLink } from './sign-in.js'
 import { findEntry, groups } from './views.js'
 import { isSame } from './you.js'
@@ -117,6 +117,7 @@ function leave() {
 
 function showPlace() {
   if (session === undefined) return
+  if (open !== undefined) keepView()
   markPlace()
   const { path } = readPlace()
   const key = path.join('/')
@@ -179,6 +180,7 @@ async function arrive() {
   showPlace()
 }
 
+history.scrollRestoration = 'manual'
 prepareNotices()
 listenForKeys(() => session)
 addEventListener('beforeunload', (event) => {

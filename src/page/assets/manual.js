@@ -39,6 +39,9 @@ export async function readHelp() {
   )
 }
 
+/** The reasons that `whatToDo` knows. */
+export const knownReasons = () => [...help.keys()].toSorted()
+
 /** What to do about a reason of the audit log. @param {string | null | undefined} reason */
 export function whatToDo(reason) {
   const text = help.get(reason ?? '')

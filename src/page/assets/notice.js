@@ -1,19 +1,20 @@
-// Short notices in a corner, read out by screen readers: notify('ok', 'Saved'). Errors stay until they are closed.
+// Short notices in a corner, read out by screen readers: notify('ok', 'Saved'). Errors stay until they are closed; what can be undone has a
+// button for it.
 /** @import { Content, Tone } from '../types.ts' */
 import { icon } from './icons.js'
-import { html, render } from './lit-html.js'
+import { html, nothing, render } from './lit-html.js'
 
-const secondsShown = 6
+const [secondsShown, secondsToUndo] = [6, 20]
 
-/** @type {{ tone: Tone, content: Content, assertive: boolean }[]} */
+/** @type {{ tone: Tone, content: Content, assertive: boolean, undo?: (() => unknown) | undefined }[]} */
 let shown = []
 
-/** @param {Tone} tone @param {Content} content */
-export function notify(tone, content) {
-  const notice = { tone, content, assertive: tone === 'bad' }
+/** @param {Tone} tone @param {Content} content @param {() => unknown} [undo] */
+export function notify(tone, content, undo) {
+  const notice = { tone, content, assertive: tone === 'bad', undo }
   shown = [...shown.slice(-3), notice]
   show()
-  if (tone !== 'bad') setTimeout(() => remove(notice), secondsShown * 1_000)
+  if (tone !== 'bad') setTimeout(() => remove(notice), (undo === undefined ? secondsShown : secondsToUndo) * 1_000)
 }
 
 /** For another person who signs in. */
@@ -28,6 +29,12 @@ function remove(notice) {
   show()
 }
 
+/** @param {typeof shown[number]} notice */
+function undoIt(notice) {
+  remove(notice)
+  notice.undo?.()
+}
+
 function show() {
   const list = (/** @type {boolean} */ assertive) =>
     shown
@@ -36,6 +43,7 @@ function show() {
         (each) =>
           html`<div class="notice ${each.tone}">
             ${icon(each.tone)}<div>${each.content}</div>
+            ${each.undo === undefined ? nothing : html`<button type="button" @click=${() => undoIt(each)}>Undo</button>`}
             <button type="button" class="quiet icon" aria-label="Close this notice" @click=${() => remove(each)}>
               ${icon('close')}
             </button>

@@ -20,7 +20,7 @@ import {
 } from './parts.js'
 import { planNotice } from './plan.js'
 import { remedy } from './remedies.js'
-import { href } from './router.js'
+import { go, href } from './router.js'
 import { table } from './table.js'
 
 const tones = {
@@ -32,6 +32,14 @@ const tones = {
 /** @param {string} day such as 2026-11-22 */
 export const dayLabel = (day) =>
   new Date(day).toLocaleDateString(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
+
+/** An hour or a day from a time, as lists are asked for it. @param {string} at @param {'hour' | 'day'} [per] */
+export function hourOf(at, per = 'hour') {
+  const from = Date.parse(at)
+  if (Number.isNaN(from)) return {}
+  const until = new Date(from + (per === 'hour' ? 3_600_000 : 86_400_000)).toISOString()
+  return { time: 'range', from: new Date(from).toISOString(), to: until }
+}
 
 /** @param {string} at */
 const hourLabel = (at) => new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
@@ -156,7 +164,7 @@ function tiles(period, counts, usage) {
   return html`<div class="tiles">
     ${tile('Tokens issued', counts && count(issued.now), `in the last ${span}`, href(['exchanges'], { outcome: 'issued' }), issued)}
     ${tile('Exchanges refused', counts && count(refused.now), `in the last ${span}`, href(['exchanges'], { outcome: 'refused' }), refused)}
-    ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['usage'], { show: 'requests' }), requests)}
+    ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['requests'], { time: days === 1 ? '24h' : `${days}d` }), requests)}
     ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost' }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
   </div>`
 }
@@ -188,9 +196,16 @@ function exchanges(counts) {
     label: `Issued and refused per ${counts.per}`,
     labels: counts.data.map(({ at }) => (counts.per === 'hour' ? hourLabel(at) : dayLabel(at))),
     series: [
-      { name: 'Issued', tone: 'ok', values: counts.data.map(({ issued }) => issued) },
-      { name: 'Refused', tone: 'bad', values: counts.data.map(({ refused }) => refused) },
+      {
+        ...{ name: 'Issued', tone: 'ok', values: counts.data.map(({ issued }) => issued) },
+        choose: () => go(['exchanges'], { outcome: 'issued' }),
+      },
+      {
+        ...{ name: 'Refused', tone: 'bad', values: counts.data.map(({ refused }) => refused) },
+        choose: () => go(['exchanges'], { outcome: 'refused' }),
+      },
     ],
+    choose: (index) => go(['exchanges'], hourOf(counts.data[index]?.at ?? '', counts.per)),
   })}
   ${counts.counted_since > counts.since ? callout('info', 'Older exchanges of this time are too many to count.') : nothing} ${reasons(counts)}`
 }
@@ -237,6 +252,7 @@ function ofDays(label, usage, period, name, format) {
     labels: days.map(dayLabel),
     series: [{ name: label.split(' ')[0] ?? '', values: days.map((day) => measureOf(known.get(day), name)) }],
     format,
+    choose: (index) => go(['requests'], hourOf(days[index] ?? '', 'day')),
   })
 }
 

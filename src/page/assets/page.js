@@ -1,6 +1,6 @@
 // What a view gets when it opens (Page in types.ts): rendering, the query of the address, polling, and work with notices.
 /** @import { Content, OwnedPage, Session, Work } from '../types.ts' */
-import { asProblem, hasChanged } from './client.js'
+import { asProblem, hasChanged, isIdle, returned } from './client.js'
 import { html, nothing, render } from './lit-html.js'
 import { notify } from './notice.js'
 import { problem } from './parts.js'
@@ -135,6 +135,9 @@ async function runWithNotice(work) {
   }
 }
 
+/** So much rarer, while nobody uses the page. */
+const idleFactor = 5
+
 /**
  * Runs something now and again and again, but not while the page is hidden or signed out, and never twice at a time.
  * @param {() => Promise<void>} act @param {number} seconds
@@ -150,9 +153,10 @@ function repeat(act, seconds, { isPaused, waits = false }) {
     isRunning = true
     await act()
     isRunning = false
-    if (!isEnded) timer = setTimeout(next, seconds * 1_000)
+    if (!isEnded) timer = setTimeout(next, seconds * 1_000 * (isIdle() ? idleFactor : 1))
   }
   document.addEventListener('visibilitychange', next)
+  document.addEventListener(returned, next)
   addEventListener('online', next)
   if (waits) timer = setTimeout(next, seconds * 1_000)
   else void next()
@@ -162,6 +166,7 @@ function repeat(act, seconds, { isPaused, waits = false }) {
       isEnded = true
       clearTimeout(timer)
       document.removeEventListener('visibilitychange', next)
+      document.removeEventListener(returned, next)
       removeEventListener('online', next)
     },
   }

@@ -11,14 +11,20 @@ import { groups } from './views.js'
 /** The letter after `g`. @type {Record<string, string>} */
 const letters = {
   o: 'overview',
+  f: 'start',
   p: 'policies',
   i: 'issuers',
   t: 'try',
   e: 'exchanges',
   k: 'keys',
+  b: 'budgets',
+  d: 'presets',
+  r: 'requests',
   u: 'usage',
   s: 'upstreams',
   c: 'changes',
+  l: 'audit-log',
+  a: 'webhooks',
   y: 'system',
   m: 'manual',
 }
@@ -28,6 +34,7 @@ const kinds = [
   { view: 'policies', path: '/workload-identity/policies', act: 'policies.create', create: 'New policy', id: 'id' },
   { view: 'issuers', path: '/workload-identity/issuers', act: 'issuers.add', create: 'Add issuer', id: 'id' },
   { view: 'keys', path: '/keys', act: 'keys.create', create: 'Create key', id: 'hash' },
+  { view: 'budgets', path: '/budgets', act: 'budgets.create', create: 'Create budget', id: 'id' },
   { view: 'presets', path: '/presets', act: 'presets.save', create: 'New preset', id: 'slug' },
 ]
 
@@ -73,7 +80,8 @@ function openPalette(session) {
   let timer
   const choices = () => {
     const id = text.trim()
-    const exchange = { title: `Request ${id}`, kind: 'exchange', open: () => go(['exchanges', id]) }
+    // An exchange or an inference request: the view of one leads to that of the other.
+    const exchange = { title: `Request ${id}`, kind: 'request', open: () => go(['exchanges', id]) }
     return requestId.test(id) ? [exchange] : [...own.filter((each) => fits(text, each)), ...objects].slice(0, shownMax)
   }
   const search = async () => {

@@ -78,8 +78,12 @@ export function count(value) {
   return counts.format(value)
 }
 
-/** US dollars; small amounts with more digits. @param {number} value */
+const leastShown = 0.0001
+
+/** US dollars; small amounts with more digits. @param {number} value @returns {string} */
 export function money(value) {
+  // What cost something is not shown as nothing.
+  if (value > 0 && value < leastShown) return `<${money(leastShown)}`
   const maximumFractionDigits = value !== 0 && Math.abs(value) < 1 ? 4 : 2
   return value.toLocaleString(undefined, { style: 'currency', currency: 'USD', maximumFractionDigits })
 }
@@ -94,11 +98,15 @@ export function spendText(sums) {
   return isUnknown(sums) ? 'cost unknown' : money(sums.cost)
 }
 
+/** What stands for a cost that nobody knows. */
+export function unknownCost() {
+  const why = 'No inference server reported a cost, and no price is set for the model'
+  return html`<span class="muted" title=${why}>unknown</span>`
+}
+
 /** The same for a cell. @param {Spent} sums */
 export function spend(sums) {
-  const text = spendText(sums)
-  const why = 'No inference server reported a cost, and no price is set for the model'
-  return isUnknown(sums) ? html`<span class="muted" title=${why}>unknown</span>` : text
+  return isUnknown(sums) ? unknownCost() : spendText(sums)
 }
 
 /** @param {string} text @param {string} [label] what is copied, for screen readers */

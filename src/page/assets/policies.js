@@ -1,64 +1,25 @@
-// Policies: the list, and one policy with its rules, its exchanges, and the lines that a workload needs.
+// Policies: the list, with what can be done to several at once. policy.js shows one.
 /** @import { Finding, Policy } from '../../admin/transport/response-types.ts' */
-/** @import { Content, Page, View } from '../types.ts' */
-import { barChart } from './chart.js'
-import { get, segment, send } from './client.js'
-import { confirm } from './dialog.js'
-import { exchangeColumns } from './exchanges.js'
-import { findingList, lintBadge, lintOf } from './findings.js'
-import { switchButton } from './form.js'
+/** @import { Page, View } from '../types.ts' */
+import { forEach } from './bulk.js'
+import { segment, send } from './client.js'
+import { confirm, nameList } from './dialog.js'
+import { namesOf, unusedFilter, unusedSince } from './filters.js'
+import { lintBadge, lintOf } from './findings.js'
+import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
-import { readHelp } from './manual.js'
 import { createNames } from './names.js'
-import { notify } from './notice.js'
-import {
-  ago,
-  at,
-  badge,
-  callout,
-  code,
-  copyable,
-  count,
-  empty,
-  facts,
-  heading,
-  json,
-  loading,
-  mono,
-  select,
-  stored,
-} from './parts.js'
+import { ago, count, empty, stored } from './parts.js'
 import { planNotice } from './plan.js'
-import { policyFieldList } from './policy-fields.js'
+import { enabledSwitch, lastRefused, policyBadge, policyDetails } from './policy.js'
 import { policyForm } from './policy-form.js'
-import { recipes } from './recipes.js'
-import { go, href } from './router.js'
-import { createListing, table } from './table.js'
+import { href } from './router.js'
 
 const path = '/workload-identity/policies'
 
-/** @param {Pick<Policy, 'state' | 'inactive_reason'>} policy */
-export function stateBadge({ state, inactive_reason: reason }) {
-  if (state === 'enabled') return badge('ok', 'enabled')
-  return state === 'paused' ? badge('off', 'paused') : badge('bad', 'inactive', reason ?? '')
-}
-
-/** Pauses at once; issued tokens stay valid. @param {Page} page @param {Policy} policy */
-function enabledSwitch(page, { id, name, enabled }) {
-  const act = async () => {
-    await send('POST', `${path}/${segment(id)}/${enabled ? 'pause' : 'resume'}`, {})
-    notify(
-      'ok',
-      html`${enabled ? 'Paused' : 'Resumed'} ${stored(name, 80)}. ${enabled ? 'New exchanges stop now; tokens that were issued stay valid until they expire.' : ''}`,
-    )
-    await page.refresh()
-  }
-  return switchButton({ label: `Enabled: ${name.slice(0, 80)}`, on: enabled, onClick: () => page.run(act) })
-}
-
 /** A switch that is on says that the policy is enabled; other states and who may not switch see the word. @param {Page} page @param {Policy} policy */
 function stateOf(page, policy) {
-  const badge = stateBadge(policy)
+  const badge = policyBadge(policy)
   if (!page.may('policies.update')) return badge
   return html`<span class="actions">${enabledSwitch(page, policy)}${policy.state === 'enabled' ? nothing : badge}</span>`
 }
@@ -69,37 +30,96 @@ function dayCounts({ exchanges_24h: counts }) {
   return html`<span class="line">${count(counts.issued)} issued, <span class=${counts.refused > 0 ? 'refused' : 'muted'}>${count(counts.refused)} refused</span></span>`
 }
 
-/** @param {Policy} policy */
-function lastRefused({ last_refused_at: time, last_refused_reason: reason }) {
-  return time ? html`${ago(time)} <span class="muted mono">${reason}</span>` : ago(time)
-}
-
 /** @type {View} */
 export const view = (page) => {
   const [id, tab] = page.path
   if (id === undefined) return list(page)
   if (id === 'new') return policyForm(page)
-  return tab === 'edit' ? policyForm(page, id) : one(page, id)
+  return tab === 'edit' ? policyForm(page, id) : policyDetails(page, id)
 }
 
-/** @type {[string, string][]} */
-const states = [
-  ['', 'Any state'],
-  ['enabled', 'enabled'],
-  ['paused', 'paused'],
-  ['inactive', 'inactive'],
+const issuersPath = '/workload-identity/issuers'
+
+/** @type {readonly import('./filters.js').Filter[]} */
+const filters = [
+  {
+    name: 'state',
+    label: 'State',
+    options: [
+      ['', 'Any'],
+      ['enabled', 'Enabled'],
+      ['paused', 'Paused'],
+      ['inactive', 'Inactive'],
+    ],
+  },
+  { name: 'issuer', label: 'Issuer', complete: namesOf(issuersPath) },
+  { name: 'key', label: 'Key', complete: namesOf('/keys') },
+  unusedFilter,
 ]
+
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+const hash = /^[\da-f]{64}$/
 
 /** Says that the list is only of an issuer or a key. @param {Page} page */
 function onlyOf(page) {
   const nameOf = createNames(page)
   return () => {
     const { issuer, key } = page.query
-    if (issuer === undefined && key === undefined) return nothing
+    // A name is in the filter already.
+    const isId = (/** @type {string | undefined} */ text = '') => uuid.test(text) || hash.test(text)
+    const [ofIssuer, ofKey] = [isId(issuer), isId(key)]
+    if (!ofIssuer && !ofKey) return nothing
     return html`<p>Only policies
-      ${issuer === undefined ? nothing : html` of the issuer ${stored(nameOf('/workload-identity/issuers', issuer), 120)}`}
-      ${key === undefined ? nothing : html` that act as the key ${stored(nameOf('/keys', key), 120)}`}: <a href=${href(['policies'])}>show all</a></p>`
+      ${ofIssuer ? html` of the issuer ${stored(nameOf(issuersPath, issuer ?? ''), 120)}` : nothing}
+      ${ofKey ? html` that act as the key ${stored(nameOf('/keys', key ?? ''), 120)}` : nothing}: <a href=${href(['policies'])}>show all</a></p>`
   }
+}
+
+/** An export has more, which nobody sees. */
+const rowsLinted = 50
+
+/** What can be done to several policies. @param {Page} page @returns {import('./bulk.js').BulkAction<Policy>[]} */
+function bulkOf(page) {
+  const set =
+    (/** @type {'pause' | 'resume'} */ act) =>
+    (/** @type {Policy} */ { id }) =>
+      send('POST', `${path}/${segment(id)}/${act}`, {})
+  return [
+    {
+      title: 'Pause',
+      act: (rows) => {
+        const words = (/** @type {string} */ number) => `${number} paused: new exchanges stop now`
+        return forEach(
+          page,
+          rows.filter(({ enabled }) => enabled),
+          set('pause'),
+          { words, undo: set('resume') },
+        )
+      },
+    },
+    {
+      title: 'Resume',
+      act: (rows) =>
+        forEach(
+          page,
+          rows.filter(({ enabled }) => !enabled),
+          set('resume'),
+          { words: (number) => `${number} resumed`, undo: set('pause') },
+        ),
+    },
+    {
+      title: 'Delete',
+      isDanger: true,
+      act: async (rows) => {
+        const body = html`<p>New exchanges under them stop at once. This cannot be undone; pausing can.</p>${nameList(rows.map(({ name }) => name))}`
+        const title = `Delete ${count(rows.length)} ${rows.length === 1 ? 'policy' : 'policies'}?`
+        if (await confirm({ title, body, action: 'Delete', isDanger: true }))
+          await forEach(page, rows, ({ id }) => send('DELETE', `${path}/${segment(id)}`), {
+            words: (number) => `${number} deleted`,
+          })
+      },
+    },
+  ]
 }
 
 /** @type {View} */
@@ -108,22 +128,20 @@ function list(page) {
   let findings = new Map()
   const listing = createListing(page, {
     search: 'Search policies by name',
-    load: async ({ search, cursor }) => {
-      const { state, issuer, key } = page.query
-      const query = { contains: search, state, issuer, key, counts: true, offset: cursor ?? 0, limit: 50 }
-      const { data: rows, total_count: total } = await get(path, query)
-      void lintOf(rows).then((found) => {
+    filters,
+    file: 'policies',
+    load: async (asked) => {
+      const { state, issuer, key, unused } = page.query
+      const query = { state, issuer, key, unused_since: unusedSince(unused), counts: true }
+      /** @type {import('./listing.js').Part<Policy>} */
+      const part = await partOf(path, query, asked)
+      void lintOf(part.rows.slice(0, rowsLinted)).then((found) => {
         findings = new Map([...findings, ...found])
         page.update()
       })
-      const end = Number(cursor ?? 0) + rows.length
-      return { rows: /** @type {Policy[]} */ (rows), next: end < (total ?? 0) ? end : undefined, total }
+      return part
     },
   })
-  const choose = (/** @type {string} */ state) => {
-    page.setQuery({ state })
-    void listing.restart()
-  }
   const chosen = onlyOf(page)
   return () => {
     const { issuer } = page.query
@@ -132,7 +150,9 @@ function list(page) {
       : nothing
     return html`${planNotice(page)}${chosen()}${listing.show({
       label: 'Policies',
-      tools: html`${select('State', page.query.state ?? '', states, choose)}<div class="actions push">${create}</div>`,
+      tools: html`<div class="actions push">${create}</div>`,
+      name: ({ name }) => name,
+      bulk: page.may('policies.update') ? bulkOf(page) : [],
       empty: empty('No policies', 'A policy states which tokens of an issuer may act as which key.', create),
       columns: [
         {
@@ -164,115 +184,4 @@ function list(page) {
       ],
     })}`
   }
-}
-
-/** @param {Page} page @param {string} id */
-function one(page, id) {
-  /** @type {Policy | undefined} */
-  let policy
-  /** @type {any} */
-  let [exchanges, counts] = [[], undefined]
-  /** @type {Finding[] | undefined} */
-  let findings
-  const self = `${path}/${segment(id)}`
-  page.poll(async () => {
-    policy = (await get(self)).data
-    page.title(policy?.name ?? '')
-    ;[{ data: exchanges }, counts] = await Promise.all([
-      get('/workload-identity/audit', { policy: id, limit: 10 }),
-      get('/workload-identity/audit/counts', { policy: id }),
-      readHelp(),
-    ])
-  }, 5)
-  page.poll(async () => {
-    findings = (await send('POST', `${path}/lint`, { policy: id })).data[0].findings
-  }, 60)
-  const remove = async () => {
-    if (policy === undefined) return
-    const body = html`<p>New exchanges under ${stored(policy.name, 80)} stop at once: workloads that use it get no more tokens.
-        ${counts ? html`Tokens issued in the last 24 hours: ${count(issuedIn(counts))}.` : nothing}</p>
-      <p>Tokens that were issued stay valid until they expire, at most 15 minutes. The audit log keeps its exchanges.</p>`
-    if (!(await confirm({ title: 'Delete this policy?', body, action: 'Delete policy', isDanger: true }))) return
-    await send('DELETE', self)
-    notify('ok', 'The policy was deleted')
-    go(['policies'])
-  }
-  return () => (policy === undefined ? loading() : details(page, policy, { exchanges, counts, findings, remove }))
-}
-
-/** @param {{ data: { issued: number }[] }} counts */
-const issuedIn = ({ data }) => data.reduce((sum, { issued }) => sum + issued, 0)
-
-/** @param {Policy} policy */
-function checksOf({ required_scope: scope, required_token_type: type }) {
-  if (scope === null && type === null) return '–'
-  return html`${scope === null ? nothing : html`<code>scopes</code> has ${mono(scope)} `}${type === null ? nothing : html`<code>token_type</code> is ${mono(type)}`}`
-}
-
-/** @param {Page} page @param {Policy} policy @param {any} more */
-function details(page, policy, { exchanges, counts, findings, remove }) {
-  const actions = page.may('policies.update')
-    ? html`<label class="actions">${enabledSwitch(page, policy)} Enabled</label>
-        <a class="button" href=${href(['try'], { policy: policy.id })}>Try a token</a>
-        <a class="button" href=${href(['policies', policy.id, 'edit'])}>Edit</a>
-        <button type="button" class="danger" @click=${() => page.run(remove)}>Delete</button>`
-    : nothing
-  return html`${planNotice(page)}
-    ${policy.state === 'inactive' ? callout('bad', html`No token can be exchanged: <span class="mono">${policy.inactive_reason}</span>.`) : nothing}
-    <section class="card">
-      ${heading(stateBadge(policy), actions)}
-      ${policyFacts(policy)}
-    </section>
-    ${counts === undefined ? nothing : html`<section class="card">${exchangeChart(counts)}</section>`}
-    <section class="stack">
-      ${heading('Latest exchanges', html`<a href=${href(['exchanges'], { policy: policy.id })}>All exchanges</a>`)}
-      ${table({ label: 'Latest exchanges', columns: exchangeColumns.filter(({ title }) => title !== 'Policy'), rows: exchanges, empty: empty('No exchanges yet', 'Use the lines below in a workload.') })}
-    </section>
-    <section class="card">${heading('Linter')}${findings === undefined ? loading() : findingList(findings)}</section>
-    ${policy.tests === null || policy.tests.length === 0 ? nothing : html`<section class="card"><details><summary>Tests that run at each change: ${policy.tests.length}</summary>${code(json(policy.tests), 'tests')}</details></section>`}
-    <section class="card">${heading('Use it in a workload')}${recipes(page, policy)}</section>`
-}
-
-/** What the table of fields shows by its label, where it is set. @param {Policy} policy @returns {[string, Content][]} */
-function factsOf(policy) {
-  const values = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (policy))
-  return policyFieldList.flatMap(([name, { isFact, label = name }]) =>
-    isFact && values[name] ? [[label, stored(String(values[name]), 2_000)]] : [],
-  )
-}
-
-/** @param {Policy} policy */
-function policyFacts(policy) {
-  const none = html`<span class="muted">–</span>`
-  return facts([
-    ...factsOf(policy),
-    ['Id (federation_policy_id)', copyable(policy.id, 'policy id')],
-    ['Issuer', html`<a href=${href(['issuers', policy.issuer_id])}>${stored(policy.issuer_url)}</a>`],
-    ['Audience', mono(policy.audience, 600)],
-    ['Subject', policy.subject === null ? none : mono(policy.subject, 600)],
-    ['Condition', policy.condition === null ? none : code(policy.condition, 'condition')],
-    ['Claim checks', checksOf(policy)],
-    ['Acts as key', html`<a href=${href(['keys'], { search: policy.key_name })}>${stored(policy.key_name)}</a>`],
-    [
-      'Models and presets',
-      [...(policy.allowed_models ?? []), ...(policy.allowed_presets ?? [])].join(', ') || 'all that the key may use',
-    ],
-    [
-      'Access token',
-      `at most ${count(policy.max_lifetime_seconds / 60)} minutes${policy.replay_protection ? '; each subject token is accepted once' : ''}`,
-    ],
-    ['Changed', html`<p>${at(policy.updated_at)}, <a href=${href(['changes'], { target: policy.id })}>by whom</a></p>`],
-  ])
-}
-
-/** @param {{ data: { at: string, issued: number, refused: number }[] }} counts */
-function exchangeChart({ data }) {
-  return barChart({
-    label: 'Exchanges in the last 24 hours',
-    labels: data.map(({ at }) => new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })),
-    series: [
-      { name: 'Issued', tone: 'ok', values: data.map(({ issued }) => issued) },
-      { name: 'Refused', tone: 'bad', values: data.map(({ refused }) => refused) },
-    ],
-  })
 }

@@ -1,7 +1,9 @@
 // One preset: its versions, their differences, and a try that shows the request as completed.
 /** @import { Preset, PresetVersion } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
+import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
+import { createTabs, detailsHead } from './details.js'
 import { confirm } from './dialog.js'
 import { fieldDiff, lineDiff } from './diff.js'
 import { createDraft, form } from './form.js'
@@ -26,7 +28,16 @@ export function preset(page, slug) {
   page.title(slug)
   const shown = createShown(page, slug)
   page.poll(() => load(shown))
-  return () => (shown.preset === undefined ? loading() : template(shown, shown.preset))
+  const tabs = createTabs(page, [
+    { name: 'overview', title: 'Overview', open: () => () => overview(shown) },
+    { name: 'versions', title: 'Versions', open: () => () => versions(shown) },
+    { name: 'try', title: 'Try it', open: () => () => html`<section class="card">${tryOut(shown)}</section>` },
+    { name: 'history', title: 'History', open: (tab) => history(tab, () => shown.preset?.id) },
+  ])
+  return () =>
+    shown.preset === undefined
+      ? loading()
+      : html`${detailsHead({ state: statusBadge(shown.preset), id: `@preset/${slug}`, idLabel: 'name of the preset', actions: actionsOf(shown, shown.preset) })}${tabs()}`
 }
 
 /** @param {Page} page @param {string} slug */
@@ -104,20 +115,36 @@ async function attempt(shown) {
   page.update()
 }
 
-/** @param {Shown} shown @param {Designated} preset @returns {Content} */
-function template(shown, preset) {
+/** The history of a preset goes by its id. @param {Page} page @param {() => string | undefined} idOf */
+function history(page, idOf) {
+  /** @type {(() => Content) | undefined} */
+  let list
+  return () => {
+    const id = idOf()
+    if (id === undefined) return loading()
+    list ??= changeList(page, id)
+    return list()
+  }
+}
+
+/** @param {Shown} shown @param {Designated} preset @returns {Content[]} */
+function actionsOf(shown, { status }) {
   const { page, slug } = shown
-  const { designated_version: designated, status } = preset
-  const { config, system_prompt: prompt, version } = designated
   const enable = () => change(shown, { status: 'active' }, 'The preset is enabled')
-  const actions = page.may('presets.update')
+  return page.may('presets.update')
     ? [
-        html`<a class="button primary" href=${href(['presets', slug, 'edit'])}>New version</a>`,
         status === 'active' ? button(page, 'Disable', () => stop(shown, 'Disable')) : button(page, 'Enable', enable),
         button(page, 'Archive', () => stop(shown, 'Archive'), 'danger'),
+        html`<a class="button primary" href=${href(['presets', slug, 'edit'])}>New version</a>`,
       ]
     : []
-  return html`<section class="card">${heading(statusBadge(preset), ...actions)}
+}
+
+/** @param {Shown} shown @returns {Content} */
+function overview({ slug, preset }) {
+  if (preset === undefined) return nothing
+  const { config, system_prompt: prompt, version } = preset.designated_version
+  return html`<section class="card">
       ${facts([
         ['Name', stored(preset.name)],
         ['Description', stored(preset.description, 2_000)],
@@ -126,10 +153,14 @@ function template(shown, preset) {
         ['Designated', `version ${version}`],
       ])}
       ${code(json({ ...config, ...(prompt === null ? {} : { system_prompt: prompt }) }), `version ${version}`)}
-    </section>
-    <section class="stack">${heading('Versions')}${versionTable(shown, version)}</section>
-    ${shown.versions.length > 1 ? html`<section class="card">${heading('Compare')}${compare(shown)}</section>` : nothing}
-    <section class="card">${heading('Try it')}${tryOut(shown)}</section>`
+    </section>`
+}
+
+/** @param {Shown} shown @returns {Content} */
+function versions(shown) {
+  const designated = shown.preset?.designated_version.version ?? 0
+  return html`${versionTable(shown, designated)}
+    ${shown.versions.length > 1 ? html`<section class="card">${heading('Compare')}${compare(shown)}</section>` : nothing}`
 }
 
 /** @param {Shown} shown @param {number} designated */

@@ -1,11 +1,14 @@
 // Presets: the list. preset.js shows one, preset-form.js makes versions.
 /** @import { Page, View } from '../types.ts' */
+
+import { forEach } from './bulk.js'
+import { segment, send } from './client.js'
+import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
 import { ago, empty, mono, stored } from './parts.js'
 import { preset, statusBadge } from './preset.js'
 import { presetForm } from './preset-form.js'
 import { href } from './router.js'
-import { createListing, partOf } from './table.js'
 
 const path = '/presets'
 
@@ -17,10 +20,27 @@ export const view = (page) => {
   return preset(page, slug)
 }
 
+/** @param {Page} page @returns {import('./bulk.js').BulkAction<{ slug: string }>[]} */
+function bulkOf(page) {
+  const one = (/** @type {{ slug: string }} */ { slug }) => `${path}/${segment(slug)}`
+  return [
+    {
+      title: 'Archive',
+      isDanger: true,
+      act: (rows) =>
+        forEach(page, rows, (row) => send('DELETE', one(row)), {
+          words: (number) => `${number} archived: requests that name them fail with 404`,
+          undo: (row) => send('POST', `${one(row)}/restore`, {}),
+        }),
+    },
+  ]
+}
+
 /** @param {Page} page */
 function list(page) {
   const listing = createListing(page, {
     search: 'Search presets by slug or name',
+    file: 'presets',
     load: (asked) => partOf(path, {}, asked),
   })
   const create = page.may('presets.save')
@@ -31,6 +51,8 @@ function list(page) {
       label: 'Presets',
       key: ({ slug }) => slug,
       tools: html`<div class="actions push">${create}</div>`,
+      name: ({ slug }) => slug,
+      bulk: page.may('presets.archive') ? bulkOf(page) : [],
       empty: empty(
         'No presets',
         html`A preset is a name for model, settings and system prompt: callers send <code>"model": "@preset/slug"</code>.`,

@@ -3,10 +3,11 @@
 /** @import { Price, Queue, Upstream } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, View } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
+import { createListing, partOf } from './listing.js'
 import { html } from './lit-html.js'
 import { ago, badge, button, callout, code, count, empty, heading, loading, money, mono, stored } from './parts.js'
 import { queueSeconds, queueSection } from './queue.js'
-import { createListing, partOf, table } from './table.js'
+import { table } from './table.js'
 
 const path = '/installation'
 

@@ -1,4 +1,5 @@
-// Usage: totals by key, policy, subject, model, preset or day, as stacked bars with the table behind them and as CSV.
+// Usage: totals by key, policy, subject, model, preset or day, as stacked bars with the table behind them and as CSV; of everything, or of
+// one key or policy.
 /** @import { UsageReport, UsageRow } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
@@ -7,9 +8,9 @@ import { downloadCsv } from './csv.js'
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { createNames } from './names.js'
-import { dayLabel, daysBetween, measureOf } from './overview.js'
+import { dayLabel, daysBetween, hourOf, measureOf } from './overview.js'
 import { at, button, callout, count, empty, loading, money, spend, spendText, stored } from './parts.js'
-import { href } from './router.js'
+import { go, href } from './router.js'
 import { table } from './table.js'
 
 const path = '/usage'
@@ -84,14 +85,20 @@ const measures = {
 }
 /** @typedef {keyof typeof measures} Measure */
 
-/** What the address asks for. @param {Page} page */
-function askedBy({ query }) {
+/** @typedef {{ key?: string, policy?: string }} Only */
+
+/** What the address asks for. @param {Page} page @param {Only} [only] what is chosen, by id, where the address does not say it */
+function askedBy({ query }, { key = query.key, policy = query.policy } = {}) {
   const days = Object.hasOwn(spans, query.days ?? '') ? String(query.days) : '30'
   const by = /** @type {Grouping} */ (
-    Object.hasOwn(groupings, query.by ?? '') || query.by?.startsWith(labelPrefix) ? query.by : 'key'
+    Object.hasOwn(groupings, query.by ?? '') || query.by?.startsWith(labelPrefix)
+      ? query.by
+      : key === undefined
+        ? 'key'
+        : 'model'
   )
   const measure = /** @type {Measure} */ (Object.hasOwn(measures, query.show ?? '') ? query.show : 'total_tokens')
-  return { by, measure, days, filter: { by, ...period(days), key: query.key, policy: query.policy } }
+  return { by, measure, days, filter: { by, ...period(days), key, policy } }
 }
 
 /** First and last day in UTC. @param {string} span */
@@ -105,20 +112,23 @@ function period(span) {
 }
 
 /** @type {View} */
-export const view = (page) => {
+export const view = (page) => usagePanel(page)
+
+/** Of everything, or of one key or policy. @param {Page} page @param {Only} [only] @returns {() => Content} */
+export function usagePanel(page, only) {
   /** @type {UsageReport | undefined} */
   let report
   /** The filter of the report: another one's numbers must not stand below what is chosen. */
   let reportOf = ''
-  const chosen = () => JSON.stringify(askedBy(page).filter)
+  const chosen = () => JSON.stringify(askedBy(page, only).filter)
   const load = async () => {
     const asked = chosen()
-    const found = await get(path, { ...askedBy(page).filter, per_day: true, limit: rowsPerPage })
+    const found = await get(path, { ...askedBy(page, only).filter, per_day: true, limit: rowsPerPage })
     if (asked === chosen()) [report, reportOf] = [found, asked]
   }
   page.poll(load, 60)
   const more = async () => {
-    const { data } = await get(path, { ...askedBy(page).filter, limit: rowsPerPage, offset: report?.data.length })
+    const { data } = await get(path, { ...askedBy(page, only).filter, limit: rowsPerPage, offset: report?.data.length })
     report?.data.push(...data)
     page.update()
   }
@@ -140,8 +150,8 @@ export const view = (page) => {
       .map((label) => /** @type {[string, string]} */ ([`${labelPrefix}${label}`, `Label: ${label.slice(0, 60)}`]))
   }
   return () => {
-    const { by, measure, days, filter } = askedBy(page)
-    const only = filter.key ?? filter.policy
+    const { by, measure, days, filter } = askedBy(page, only)
+    const chosenId = only === undefined ? (filter.key ?? filter.policy) : undefined
     const download = () => downloadCsv(path, filter, groupingOf(by).fields)
     const titles = (/** @type {Record<string, { title: string }>} */ of) =>
       Object.entries(of).map(([name, { title }]) => /** @type {[string, string]} */ ([name, title]))
@@ -151,15 +161,15 @@ export const view = (page) => {
         ${field({ label: 'Show', name: 'show', value: measure, options: titles(measures), onInput: choose('show') })}
         ${button(page, 'Download CSV', download)}
       </div>
-      ${only === undefined ? nothing : html`<p>Only the ${filter.key === undefined ? 'policy' : 'key'} ${stored(nameOf(filter.key === undefined ? '/workload-identity/policies' : '/keys', only), 120)}: <a href=${href(['usage'], { by })}>show everything</a></p>`}
-      ${report === undefined || reportOf !== chosen() ? (page.hasFailed() ? nothing : loading()) : shown(page, report, more)}`
+      ${chosenId === undefined ? nothing : html`<p>Only the ${filter.key === undefined ? 'policy' : 'key'} ${stored(nameOf(filter.key === undefined ? '/workload-identity/policies' : '/keys', chosenId), 120)}: <a href=${href(['usage'], { by })}>show everything</a></p>`}
+      ${report === undefined || reportOf !== chosen() ? (page.hasFailed() ? nothing : loading()) : shown(page, report, more, only)}`
   }
 }
 
-/** @param {Page} page @param {UsageReport} report @param {() => Promise<void>} more @returns {Content} */
-function shown(page, report, more) {
+/** @param {Page} page @param {UsageReport} report @param {() => Promise<void>} more @param {Only} [only] @returns {Content} */
+function shown(page, report, more, only) {
   const { data, total, total_count: groups, counted_since: counted, since } = report
-  const { by, measure } = askedBy(page)
+  const { by, measure, filter } = askedBy(page, only)
   if (data.length === 0)
     return empty(
       'No usage in this time',
@@ -172,8 +182,10 @@ function shown(page, report, more) {
     <section class="card">${barChart({
       label: `${title} per day, ${measure === 'cost' ? spendText(total) : format(total[measure])} in all`,
       labels: days.map(dayLabel),
-      series: seriesOf(page, data, days),
+      series: seriesOf(page, data, days, by),
       format,
+      choose: (index) =>
+        go(['requests'], { ...hourOf(days[index] ?? since, 'day'), key: filter.key, policy: filter.policy }),
     })}</section>
     ${table({ label: `Usage by ${groupingOf(by).title}`, columns: columnsOf(by), rows: data, key: groupingOf(by).name })}
     <div class="footer">
@@ -199,9 +211,9 @@ function columnsOf(by) {
   ]
 }
 
-/** The largest groups, and the others as one. @param {Page} page @param {UsageRow[]} rows @param {string[]} days */
-function seriesOf(page, rows, days) {
-  const { by, measure } = askedBy(page)
+/** The largest groups, and the others as one. @param {Page} page @param {UsageRow[]} rows @param {string[]} days @param {Grouping} by */
+function seriesOf(page, rows, days, by) {
+  const { measure } = askedBy(page)
   if (by === 'day') {
     const known = new Map(rows.map((row) => [row.day, row]))
     return [{ name: measures[measure].title, values: days.map((day) => measureOf(known.get(day), measure)) }]
@@ -219,7 +231,7 @@ function seriesOf(page, rows, days) {
   const named = ordered.slice(0, own).map((row) => ({
     name: String(groupingOf(by).name(row)).slice(0, 60),
     values: valuesOf([row]),
-    ...onlyOf(page, row),
+    ...onlyOf(page, row, by),
   }))
   const others = { name: `${count(rest.length)} others`, values: valuesOf(rest), tone: /** @type {const} */ ('rest') }
   return rest.length === 0 ? named : [...named, others]
@@ -228,10 +240,14 @@ function seriesOf(page, rows, days) {
 /** A sum of which a part may be unknown. @param {number | null | undefined} sum @param {number | null} value */
 const addKnown = (sum, value) => (value === null ? (sum ?? null) : (sum ?? 0) + value)
 
-/** A click on the name of a key or a policy shows only its usage. @param {Page} page @param {UsageRow} row */
-function onlyOf(page, { key_id, policy_id }) {
-  const { by } = askedBy(page)
-  const id = by === 'key' ? key_id : by === 'policy' ? policy_id : undefined
+/**
+ * A click on the name of a key or a policy shows only its usage, one on a model or a server its requests.
+ * @param {Page} page @param {UsageRow} row @param {Grouping} by
+ */
+function onlyOf(page, row, by) {
+  const { [/** @type {'model'} */ (by)]: text } = row
+  if ((by === 'model' || by === 'upstream') && text) return { choose: () => go(['requests'], { [by]: text }) }
+  const id = by === 'key' ? row.key_id : by === 'policy' ? row.policy_id : undefined
   if (!id) return {}
   return {
     choose: () => {

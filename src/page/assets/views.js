@@ -27,6 +27,7 @@ export const groups = [
       { name: 'keys', title: 'Keys', load: () => import('./keys.js') },
       { name: 'budgets', title: 'Budgets', load: () => import('./budgets.js') },
       { name: 'presets', title: 'Presets', load: () => import('./presets.js') },
+      { name: 'requests', title: 'Requests', load: () => import('./requests.js') },
       { name: 'usage', title: 'Usage', load: () => import('./usage.js') },
       { name: 'upstreams', title: 'Servers and prices', load: () => import('./upstreams.js') },
     ],

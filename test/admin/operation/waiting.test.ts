@@ -45,6 +45,7 @@ const others: OperationName[] = [
   'usage.report',
   'usage.verify',
   'usage.requests',
+  'usage.refused',
   'signing_keys.list',
   'health.show',
   'system.show',

@@ -149,7 +149,7 @@ test('lists are those of one statement, whatever the filter', async () => {
         sql: 'select id from usage where (? is null or key_id = ?) and at >= ? and id < ? order by id desc limit ?',
         args: [keyId, keyId, since, beforeId, limit],
       })
-      expect(await listUsage(orm, given, ({ id }) => id)).toEqual(rows.map(({ id }) => Number(id)))
+      expect((await listUsage(orm, given, ({ id }) => id)).rows).toEqual(rows.map(({ id }) => Number(id)))
     }),
     { numRuns: 40 },
   )

@@ -83,7 +83,7 @@ test('a cost beyond the whole numbers is summed up to their end, and rows that h
       .flatMap((rows) => rows.split('\n'))
       .flatMap((packed) => (JSON.parse(packed) as UnpackedDays)[1].map(([, cost]) => cost))
   expect(await spentOf()).toEqual([most, most])
-  expect(await listUsage(orm, { limit: 9 }, (row) => row.costNanodollars)).toEqual([most, most, most, most])
+  expect((await listUsage(orm, { limit: 9 }, (row) => row.costNanodollars)).rows).toEqual([most, most, most, most])
   expect(await findDrift(orm)).toEqual([])
   await writer.write([{ toSQL: () => ({ sql: `update usage_days set cost_nanodollars = ${2n ** 60n}`, params: [] }) }])
   expect(await spentOf()).toEqual([most, most])
