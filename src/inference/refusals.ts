@@ -29,7 +29,7 @@ const sampleMilliseconds = 1_000
 const hourMilliseconds = 3_600_000
 const hoursCounted = 24
 
-type Counted = RefusalGroup & { hours: Uint32Array; hour: number }
+type CountedGroup = RefusalGroup & { hours: Uint32Array; hour: number }
 
 export type Refusals = {
   /** When counting began. */
@@ -42,7 +42,7 @@ export type Refusals = {
 
 /** Counts in this process. A fault costs a few lookups, whatever was counted before. */
 export function createRefusals(now: () => number): Refusals {
-  const groups = new Map<string, Counted>()
+  const groups = new Map<string, CountedGroup>()
   return {
     since: now(),
     noteFault: (fault, { requestId, unsettled }, at) => {
@@ -89,7 +89,7 @@ const modelText = (model: unknown) =>
 const hourOf = (at: number) => Math.floor(at / hourMilliseconds)
 
 /** Forgets the hours that are over. A clock that was set back counts in the hour that it had reached. */
-function turnTo(group: Counted, at: number): void {
+function turnTo(group: CountedGroup, at: number): void {
   const now = hourOf(at)
   for (let hour = Math.max(group.hour + 1, now - hoursCounted + 1); hour <= now; hour++)
     group.hours[hour % hoursCounted] = 0
