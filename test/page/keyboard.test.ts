@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await dialog().waitFor()
     await press('Escape')
     await dialog().waitFor({ state: 'detached' })
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('f-kind')
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('filter-kind')
   })
 
   test('outside of fields, g and a letter open a view, n creates, / searches and ? helps', async () => {

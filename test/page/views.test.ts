@@ -246,7 +246,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const enabled = page.getByRole('switch', { name: 'Enabled: policy' })
     await enabled.click()
     await page
-      .getByRole('row', { name: /^policy/ })
+      .getByRole('row', { name: /^Choose policy/ })
       .getByText('paused')
       .waitFor()
     await go('#/exchanges')

@@ -115,7 +115,7 @@ export function createFilters(page, filters, restart) {
                 onFocus: () => void (completed.has(filter.name) || find(filter, '')),
               })
             : menu(filter.name, filter.options, value, choose)
-        return html`<div class="filter ${value === '' ? '' : 'set'}"><label for="f-${filter.name}">${filter.label}</label>${control}</div>
+        return html`<div class="filter ${value === '' ? '' : 'set'}"><label for="filter-${filter.name}">${filter.label}</label>${control}</div>
           ${filter === timeFilter && value === 'range' ? range(page, set) : nothing}`
       })
       return html`${shown}${isSet() ? html`<button type="button" class="quiet" @click=${clear}>Clear filters</button>` : nothing}`
@@ -125,7 +125,7 @@ export function createFilters(page, filters, restart) {
 
 /** @param {string} name @param {readonly (readonly [string, string])[]} options @param {string} value @param {(event: Event) => void} choose */
 function menu(name, options, value, choose) {
-  return html`<select id="f-${name}" @change=${choose}>
+  return html`<select id="filter-${name}" @change=${choose}>
     ${options.map(([key, text]) => html`<option value=${key} ?selected=${key === value} .selected=${key === value}>${text}</option>`)}
   </select>`
 }
@@ -135,7 +135,7 @@ function menu(name, options, value, choose) {
  * @param {{ choose: (event: Event) => void, onInput: (event: Event) => void, onFocus: () => void }} on
  */
 function completing({ name, complete }, value, found, { choose, onInput, onFocus }) {
-  return html`<input type="text" id="f-${name}" list=${complete === undefined ? nothing : `values-${name}`} .value=${value} placeholder="Any" autocomplete="off" spellcheck="false"
+  return html`<input type="text" id="filter-${name}" list=${complete === undefined ? nothing : `values-${name}`} .value=${value} placeholder="Any" autocomplete="off" spellcheck="false"
       @change=${choose} @input=${onInput} @focus=${onFocus} />
     ${complete === undefined ? nothing : html`<datalist id="values-${name}">${found.map((each) => html`<option value=${each}></option>`)}</datalist>`}`
 }
@@ -144,7 +144,7 @@ function completing({ name, complete }, value, found, { choose, onInput, onFocus
 function range(page, set) {
   return ['from', 'to'].map((name) => {
     const choose = (/** @type {Event} */ event) => set({ [name]: /** @type {HTMLInputElement} */ (event.target).value })
-    return html`<div class="filter"><label for="f-${name}">${name === 'from' ? 'From' : 'To'}</label><input type="datetime-local" id="f-${name}" .value=${localOf(page.query[name])} @change=${choose} /></div>`
+    return html`<div class="filter"><label for="filter-${name}">${name === 'from' ? 'From' : 'To'}</label><input type="datetime-local" id="filter-${name}" .value=${localOf(page.query[name])} @change=${choose} /></div>`
   })
 }
 
