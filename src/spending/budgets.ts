@@ -52,7 +52,7 @@ export type Budgets = {
   /** How many requests may run at once. */
   running: RunningLimits
   /**
-   * Called when the sums must be built again, at most once a minute: the clock was set back, perhaps into a period that they no longer have,
+   * Called when the sums must be built again, at most once a minute: the clock was set back or ahead into a period that they no longer have,
    * or a budget has as many counters as it can have, of which some may be of the past.
    */
   onStale: (() => void)[]
@@ -76,7 +76,8 @@ export function createBudgets(): Budgets {
   const reportStale = limitStale(() => {
     for (const act of onStale) act()
   })
-  let latest = 0
+  /** Of the times that the sums were asked for since they were built. */
+  let newest = 0
   let shared: Slices | undefined
   return {
     share: (slices, now) => {
@@ -98,8 +99,9 @@ export function createBudgets(): Budgets {
       if (onNear.length > 0) noteNear(state, key, used, onNear)
     },
     check: (key, asking, hasPrice, now) => {
-      if (now < latest - setBackMilliseconds) reportStale(now)
-      latest = now
+      newest = Math.max(newest, now)
+      const isStale = now < newest - setBackMilliseconds || now >= state.sums.droppedLater()
+      if (isStale && reportStale(now)) newest = now
       check(state, key, asking, hasPrice, now, reportStale)
     },
     onStale,
@@ -135,19 +137,20 @@ function noteNear(state: BudgetState, key: KeyFacts, used: UsageAmounts, acts: B
 const setBackMilliseconds = 60 * 60 * 1_000
 const staleEveryMilliseconds = 60_000
 
-/** At most once a minute, by clocks that can be set back. */
-function limitStale(act: () => void): (now: number) => void {
+/** At most once a minute, by clocks that can be set back. Returns whether it acted. */
+function limitStale(act: () => void): (now: number) => boolean {
   let last = Number.NEGATIVE_INFINITY
   return (now) => {
-    if (Math.abs(now - last) < staleEveryMilliseconds) return
+    if (Math.abs(now - last) < staleEveryMilliseconds) return false
     last = now
     act()
+    return true
   }
 }
 
 function check(
   state: BudgetState,
-  ...[key, asking, hasPrice, now, reportStale]: [...Parameters<Budgets['check']>, (now: number) => void]
+  ...[key, asking, hasPrice, now, reportStale]: [...Parameters<Budgets['check']>, (now: number) => boolean]
 ): void {
   let spent: RemainingAmount[] | undefined
   for (const counter of countersOf(state, key, asking)) {

@@ -14,6 +14,8 @@ export type BudgetSums = {
   placeOf: (budget: Budget, counter: string) => number
   /** As `usedOf`, of the counter at a place, written over these amounts: it is called several times for each request. */
   read: (budget: Budget, place: number, window: number, at: number, into: Amounts) => void
+  /** When the first period begins that a clock set ahead has reached and that was dropped since; infinite without one. */
+  droppedLater: () => number
   /** The counters of a budget. */
   countersOf: (budget: Budget) => Iterable<string>
   /** Reports whether a counter is known, or can be added. */
@@ -46,13 +48,17 @@ export function createBudgetSums(
   countersMax = countersMaxByDefault,
 ): BudgetSums {
   const tables = new Map(budgets.map((budget) => [budget, createTable(budget)]))
+  let later = Number.POSITIVE_INFINITY
+  const onDropped = (start: number, current: number) => {
+    if (start > current) later = Math.min(later, start)
+  }
   return {
     add: (ofKey, key, used) => {
       for (const budget of ofKey) {
         if (!budget.counts(used)) continue
         const table = tables.get(budget)
         if (table !== undefined && budget.windows.length > 0)
-          addTo(table, budget, budget.counterOf(key, used), used, now)
+          addTo(table, budget, budget.counterOf(key, used), used, { now, onDropped })
       }
     },
     usedOf: (budget, counter, index, at) => {
@@ -62,6 +68,7 @@ export function createBudgetSums(
     },
     placeOf: (budget, counter) => tables.get(budget)?.places.get(counter) ?? unknownPlace,
     read: (budget, place, index, at, into) => read(tables.get(budget), budget, place, index, at, into),
+    droppedLater: () => later,
     countersOf: (budget) => tables.get(budget)?.places.keys() ?? [],
     hasRoomFor: (budget, counter) => {
       const places = tables.get(budget)?.places
@@ -112,7 +119,15 @@ function findPeriod(piece: Float64Array, offset: number, start: number): number 
   return -1
 }
 
-function addTo(table: Table, { windows }: Budget, counter: string, used: UsageAmounts, now: () => number): void {
+type DropNotice = (start: number, current: number) => void
+
+function addTo(
+  table: Table,
+  { windows }: Budget,
+  counter: string,
+  used: UsageAmounts,
+  { now, onDropped }: { now: () => number; onDropped: DropNotice },
+): void {
   const { places, pieces, inPiece, numbers } = table
   let place = places.get(counter)
   if (place === undefined) {
@@ -128,7 +143,7 @@ function addTo(table: Table, { windows }: Budget, counter: string, used: UsageAm
     const { start } = window.periodAt(at)
     const offset = offsetOf(table, place, index)
     const found = findPeriod(piece, offset, start)
-    const sum = found >= 0 ? found : begin(piece, offset, start, window.periodAt(now()).start)
+    const sum = found >= 0 ? found : begin(piece, offset, start, window.periodAt(now()).start, onDropped)
     if (sum < 0) continue
     piece[sum + 1] = (piece[sum + 1] ?? 0) + amounts.nanodollars
     piece[sum + 2] = (piece[sum + 2] ?? 0) + amounts.tokens
@@ -137,11 +152,13 @@ function addTo(table: Table, { windows }: Budget, counter: string, used: UsageAm
 }
 
 /** Replaces the sum of the period that is furthest from the current one. A negative number if that is this one. */
-function begin(piece: Float64Array, offset: number, start: number, current: number): number {
+function begin(piece: Float64Array, offset: number, start: number, current: number, onDropped: DropNotice): number {
   let furthest = offset
   for (let at = offset; at < offset + numbersOfWindow; at += numbersOfPeriod)
     if (Math.abs((piece[at] ?? 0) - current) > Math.abs((piece[furthest] ?? 0) - current)) furthest = at
-  if (Math.abs((piece[furthest] ?? 0) - current) < Math.abs(start - current)) return -1
+  const isKept = Math.abs((piece[furthest] ?? 0) - current) < Math.abs(start - current)
+  onDropped(isKept ? start : (piece[furthest] ?? 0), current)
+  if (isKept) return -1
   piece.fill(0, furthest, furthest + numbersOfPeriod)
   piece[furthest] = start
   return furthest

@@ -64,6 +64,52 @@ function checkFile({ tokens, answers }: Acknowledged): number {
   return usages.reduce((sum, { cost }) => sum + Number(cost), 0) / 1e9
 }
 
+/** Budgets that never refuse, but hold what running requests use. By name, what they have a counter for each of, as the ledger has it. */
+const budgets = {
+  all: "''",
+  key: 'key_id',
+  policy: "coalesce(policy_id, '')",
+  attribution: "coalesce(attribution, '')",
+}
+const limits = { usd: 1_000_000, tokens: 1_000_000_000, requests: 1_000_000 }
+
+async function createBudgets({ ask }: Served): Promise<void> {
+  const windows = ['lifetime', 'month'].map((per) => ({ per, ...limits }))
+  for (const name of Object.keys(budgets))
+    await ask('budgets.create', { name, windows, ...(name === 'all' ? {} : { each: name }) })
+}
+
+type Spent = { per: string; unit: string; spent: number }
+
+/** What is spent of each counter of each budget is the sum of its rows in the file. */
+async function checkBudgets({ ask }: Served, tables: ReturnType<typeof readBudgetTables>): Promise<void> {
+  for (const [name, rows] of tables) {
+    const shown = await ask<{ spent?: Spent[]; values?: { value: string; spent: Spent[] }[] }>('budgets.show', {
+      budget: name,
+    })
+    const values = shown.values ?? [{ value: '', spent: shown.spent ?? [] }]
+    const spentOf = (all: Spent[], per: string) =>
+      Object.fromEntries(all.flatMap((each) => (each.per === per ? [[each.unit, each.spent]] : [])))
+    for (const per of ['lifetime', 'month'])
+      expect<unknown>([
+        name,
+        per,
+        Object.fromEntries(values.map(({ value, spent }) => [value, spentOf(spent, per)])),
+      ]).toEqual([...[name, per], Object.fromEntries(rows.map(({ value, ...spent }) => [String(value), spent]))])
+  }
+}
+
+function readBudgetTables() {
+  const queries = Object.values(budgets).map(
+    (
+      value,
+    ) => `select ${value} as value, sum(cost_nanodollars) / 1e9 as usd, sum(total_tokens) as tokens, count(*) as requests
+      from usage group by 1`,
+  )
+  const found = readDatabaseFile(installation.databasePath, ...queries)
+  return Object.keys(budgets).map((name, index) => [name, found[index] ?? []] as const)
+}
+
 /** Checks that everything matches its last acknowledged state or a change in progress, and updates the known state. */
 function checkStates(states: Map<string, State>, found: Map<string, string>): void {
   for (const [name, state] of states) {
@@ -135,10 +181,13 @@ test(`a server killed ${rounds} times under load has lost nothing that it acknow
     let served = await installation.serve()
     const trusted = await trust(served, issuerUrl)
     await served.ask('prices.set', { prices: [price] })
+    await createBudgets(served)
     for (round = 1; round <= rounds; round++) {
       await killUnderLoad(served, trusted, acknowledged, 1 + Math.floor(chance() * 200))
       const spentDollars = checkFile(acknowledged)
+      const tables = readBudgetTables()
       served = await installation.serve()
+      await checkBudgets(served, tables)
       await checkServer(served, trusted, acknowledged, spentDollars)
     }
     expect(await installation.run('usage', 'verify')).toMatchObject({ code: 0 })

@@ -29,7 +29,7 @@ import { until } from '../support/until.ts'
 
 const killsUsual = 2
 const kills = killsOr(killsUsual)
-const nodesTotal = 2
+const nodesTotal = 3
 
 const folder = temporaryFolder()
 const file = join(folder.path, 'server.db')
@@ -109,6 +109,7 @@ beforeAll(async () => {
   }
   apiKey = (await create<{ key: string }>('/keys', { name: 'target' })).key
   await create('/workload-identity/issuers', { name: 'idp', issuer_url: issuerUrl })
+  await create('/budgets', { name: 'all', windows: [{ per: 'lifetime', requests: 1_000_000, tokens: 1_000_000 }] })
   const named = { name: 'policy', issuer: 'idp', key: 'target', audience, subject }
   policyId = (await create<{ data: { id: string } }>('/workload-identity/policies', named)).data.id
   subjectToken = await mintAt(issuerUrl)
@@ -119,6 +120,13 @@ afterAll(async () => {
   await Promise.all(listeners.map((listener) => listener.drain()))
   folder.remove()
 })
+
+/** What a node has counted of the budget. */
+async function spentAt(index: number): Promise<Record<string, number>> {
+  const response = await fetch(`${urlAt(index)}/budgets/all`, { headers: { authorization: `Bearer ${managementKey}` } })
+  const { data } = (await response.json()) as { data: { spent: { unit: string; spent: number }[] } }
+  return Object.fromEntries(data.spent.map(({ unit, spent }) => [unit, spent]))
+}
 
 type Answered = { exchanges: string[]; requests: string[]; changes: string[] }
 
@@ -151,7 +159,7 @@ async function send(answered: Answered, index: number, isOver: () => boolean): P
 test('what was answered is in the ledger once, and acknowledged changes are made once', async () => {
   const answered: Answered = { exchanges: [], requests: [], changes: [] }
   let isOver = false
-  const sending = [0, 1, 0, 1].map((index) => send(answered, index, () => isOver))
+  const sending = [0, 1, 2, 0].map((index) => send(answered, index, () => isOver))
   const answeredTotal = () => answered.exchanges.length + answered.requests.length + answered.changes.length
   for (let kill = 0; kill < kills; kill++) {
     makeTrouble(kill)
@@ -167,10 +175,11 @@ test('what was answered is in the ledger once, and acknowledged changes are made
   await until('20 more responses', () => answeredTotal() >= before + 20, answeredTotal)
   isOver = true
   await Promise.all(sending)
+  const spent = await Promise.all(nodes.map((_, index) => spentAt(index)))
   const verified = await runCommand(['usage', 'verify'], { cwd: folder.path, env })
   expect(verified.code).toBe(0)
 
-  const [exchanges, requests, changes, recorded, totals, integrity] = readDatabaseFile(
+  const [exchanges, requests, changes, recorded, totals, integrity, used] = readDatabaseFile(
     databaseFileAt(file),
     'select request_id as name, count(*) as times from exchange_audit group by 1',
     'select request_id as name, count(*) as times from usage group by 1',
@@ -179,7 +188,9 @@ test('what was answered is in the ledger once, and acknowledged changes are made
     `select (select count(*) from usage) = (select sum(requests) from usage_days) as requests,
             (select sum(total_tokens) from usage) = (select sum(total_tokens) from usage_days) as tokens`,
     'pragma integrity_check',
+    'select count(*) as requests, sum(total_tokens) as tokens from usage',
   )
+  for (const each of spent) expect<unknown>(each).toEqual({ ...used?.[0] })
   const timesOf = (rows: typeof exchanges, names: string[]) => {
     const times = new Map(rows?.map((row) => [row.name, row.times]))
     return [...new Set(names.map((name) => times.get(name) ?? 0))]

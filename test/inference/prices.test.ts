@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Price } from '../../db/schema/upstream-schema.ts'
-import { compilePrices, costOf } from '../../src/inference/prices.ts'
+import { compilePrices, costOf, priceInForce } from '../../src/inference/prices.ts'
 import type { Unit } from '../../src/values/inference-paths.ts'
 
 const price = (model: string, prompt = 0, completion = 0, cached: number | null = null): Price => ({
@@ -27,6 +27,31 @@ const counts = (
 ) => ({ promptTokens: prompt, completionTokens: completion, totalTokens: total, cachedTokens: cached })
 const text = { generates: true }
 const vectors = { generates: false }
+
+describe('a price that is set to change', () => {
+  const later = JSON.stringify([
+    { from: '2027-01-01T00:00:00.000Z', prompt: 2, completion: 3 },
+    { from: '2028-01-01T00:00:00.000Z', prompt: 4, completion: 5, cached: 1, character: 6, image: 7, audio_second: 8 },
+  ])
+  const row: Price = { ...price('m', 10, 20, 30), imageNanodollars: 40, later }
+  const at = (time: string) => priceInForce(row, Date.parse(time))
+
+  test('is what it was up to the last millisecond, and has the name of the price list', () => {
+    expect(at('2026-12-31T23:59:59.999Z')).toMatchObject({ name: 'm', promptNanodollars: 10, cachedNanodollars: 30 })
+  })
+
+  test('is the later one from its time on, with nothing of the one before', () => {
+    expect(at('2027-01-01T00:00:00.000Z')).toEqual(at('2027-12-31T23:59:59.999Z'))
+    expect(at('2027-01-01T00:00:00.000Z')).toMatchObject({
+      ...{ name: 'm from 2027-01-01T00:00:00.000Z', promptNanodollars: 2e9, completionNanodollars: 3e9 },
+      ...{ cachedNanodollars: null, imageNanodollars: null, characterNanodollars: null, audioSecondNanodollars: null },
+    })
+    expect(at('2028-06-01T00:00:00.000Z')).toMatchObject({
+      ...{ name: 'm from 2028-01-01T00:00:00.000Z', promptNanodollars: 4e9, completionNanodollars: 5e9 },
+      ...{ cachedNanodollars: 1e9, characterNanodollars: 6e9, imageNanodollars: 7e9, audioSecondNanodollars: 8e9 },
+    })
+  })
+})
 
 describe('the price of a model', () => {
   const priceOf = compilePrices([price('*'), price('meta/*'), price('meta/llama*'), price('meta/llama-3')])

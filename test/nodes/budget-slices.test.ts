@@ -46,6 +46,8 @@ async function newestRow(): Promise<number> {
   return Number(found[0]?.id)
 }
 
+/** While it is set, no node learns what others have committed. */
+let gate: Promise<void> | undefined
 /** The monotonic clock of all nodes, which a step sets forward. */
 let clock = 0
 
@@ -63,6 +65,7 @@ async function startNode(registry: Registry, nodes: () => number, loses = false)
   await builder.build()
   let live = nodes()
   const fresh = async () => {
+    await gate
     live = nodes()
     await builder.follow(await newestRow())
   }
@@ -218,6 +221,33 @@ async function setLimits(limits: Partial<Limits>): Promise<void> {
   const windows = [{ per: 'day' as const, ...limits }]
   await writer.write([updateBudget(own.database.orm, 'shared', { ...budget, windows })])
 }
+
+test('a hold near a limit outlives its request until its row is counted: otherwise it would be neither', async () => {
+  await setLimits(many)
+  const registry = await loadRegistry(own.database.orm)
+  const node = await startNode(registry, () => 1)
+  const attribution = crypto.randomUUID()
+  const release = await node.ask(attribution, 400)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate = promise
+  const row = { at: now, policyId: null, attribution, totalTokens: 400, costNanodollars: 0 }
+  await writer.appendUsage({ ...usageRow(crypto.randomUUID(), rows), ...row })
+  release()
+  const asking = { policyId: null, attribution, session: null, models: [] }
+  const estimate = () => ({ requests: 1, tokens: 50, nanodollars: 0 })
+  const times = { signal: never, now: () => now, waitMilliseconds: 60_000 }
+  const waiting = node.budgets.hold(rows.key, { asking, estimate, check: () => {}, ...times })
+  expect(waiting).toBeInstanceOf(Promise)
+  resolve()
+  gate = undefined
+  ;(await waiting)()
+  const [compiled] = node.budgets.all()
+  expect(compiled && node.budgets.sums().usedOf(compiled, attribution, 0, now)).toMatchObject({
+    requests: 1,
+    tokens: 400,
+  })
+  await setLimits(few)
+})
 
 async function slicesIn(): Promise<number> {
   const { rows: found } = await own.database.client.execute('select count(*) as count from budget_slices')

@@ -51,7 +51,7 @@ async function setPrices(context: ChangeContext, { prices }: typeof importInput.
     // An edit by hand does not take a price from the document that made it, and no later price unless it says so.
     const kept = {
       managedBy: before?.managedBy ?? null,
-      later: price.later === undefined ? (before?.later ?? null) : drafted.later,
+      later: price.later === undefined ? laterThan(before?.later ?? null, context.now()) : drafted.later,
     }
     const isNow = from === undefined || from.getTime() <= context.now()
     if (!isNow && before === undefined)
@@ -73,6 +73,12 @@ async function setPrices(context: ChangeContext, { prices }: typeof importInput.
     rows.map(({ model: id }) => ({ kind: 'price', id })),
   )
   return { data: await mapInSlices(rows, showPrice) }
+}
+
+/** Those that have not taken effect: one that has would win over what is set now. */
+function laterThan(later: string | null, now: number): string | null {
+  const left = laterPricesIn(later).filter(({ from }) => from.getTime() > now)
+  return left.length === 0 ? null : (priceFields.later.stored.toColumn(left) as string)
 }
 
 /** Replaces one from the same time. @throws Fault `invalid` for too many */
