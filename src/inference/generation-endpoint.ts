@@ -11,12 +11,15 @@ import { takeRate } from '../keys/admission.ts'
 import { authenticateInference, type BearerContext, showsUpstreams } from '../keys/bearer.ts'
 import type { KeyRates } from '../keys/key-rates.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
+import { uuidText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
-import { uuidShape } from '../values/shapes.ts'
 
 export type GenerationContext = BearerContext & { reader: Orm; keyRates: KeyRates }
 
-const query = type({ '+': 'reject', id: uuidShape.configure({ says: 'The x-request-id of the response' }) })
+const idShape = type('string')
+  .narrow((text, context) => uuidText.test(text) || context.mustBe('the x-request-id of the response'))
+  .configure({ pattern: uuidText.source, says: 'The x-request-id of the response' })
+const query = type({ '+': 'reject', id: idShape })
 
 /** @throws Fault `not_found`, with one message for a request of another key and one that does not exist */
 const showGeneration: Handle<GenerationContext> = async (request, context) => {

@@ -327,6 +327,18 @@ test('a day that allows more than its month is a warning', async () => {
   expect(warnings).toEqual(['The day allows more usd than the month, so it is never reached'] as never)
 })
 
+test('a budget of a document is topped up without a warning, also one that is locked: the document leaves top-ups alone', async () => {
+  const document = { latchkey: 1, organization: 'default', owner: 'locks', owner_locks: true }
+  const budgets = [{ name: 'topped', windows: month(1) }]
+  await latchkey.admin('config.apply', { document: { ...document, budgets } })
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const topUp = { organization: 'default', budget: 'topped', usd: 1, until, because: 'release' }
+  expect(await latchkey.admin<Row>('budgets.top_up', topUp)).not.toHaveProperty('warnings')
+  await latchkey.admin('config.apply', { document: { ...document, budgets } })
+  expect(await show('topped')).toMatchObject({ top_ups: [{ usd: 1 }] })
+  await latchkey.admin('config.apply', { document: { ...document, owner_locks: false, budgets: [] }, prune: true })
+})
+
 test('a document with a day that allows more than its month warns as a command does, while that is new', async () => {
   const odd = { name: 'odd', windows: [{ per: 'day', usd: 5 }, ...month(1)] }
   const document = { latchkey: 1, organization: 'default', budgets: [odd, { name: 'even', windows: month(1) }] }

@@ -42,6 +42,8 @@ export function checkDocumentLock(
   if (managedBy === null || deletedAt !== null || actor.kind === 'server') return
   // A document that names a bundle signer leaves the keys to its bundles.
   if (operation === 'issuers.import' && bundleSignerId !== null) return
+  // Top-ups are no part of a document.
+  if (operation === 'budgets.top_up') return
   const owned = `${kind.replace('_', ' ')} ${JSON.stringify(slug ?? name ?? model)}`
   const isLocked = registry.configDocuments
     .values()
