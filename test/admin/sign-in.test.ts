@@ -1,6 +1,6 @@
 // Sign-in to the admin page with a real identity provider: who gets which role, and what ends a session. What others try on the way is in
 // sign-in-attacks.test.ts.
-import { afterAll, beforeAll, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { renewSessions } from '../../src/admin/sign-in/renewal.ts'
 import { issuerFetchMillisecondsMax } from '../../src/limits.ts'
@@ -17,6 +17,9 @@ beforeAll(async () => {
 })
 afterAll(() => people.stop())
 beforeEach(() => people.reset())
+afterEach(() => {
+  setSystemTime()
+})
 
 const now = () => Math.floor(Date.now() / 1_000)
 const renewNow = async () => {
@@ -310,7 +313,6 @@ describe('with private_key_jwt', () => {
     setSystemTime(Date.now() + 7 * 60_000)
     await renewNow()
     expect((await signIn()).opened.url).toBe(pageUrl)
-    setSystemTime()
     outbound.fetch = send
     expect(provider.grants).toEqual(['authorization_code', 'refresh_token', 'authorization_code'])
     const kids = sent.map((form) => decodeProtectedHeader(form.get('client_assertion') ?? '').kid)
