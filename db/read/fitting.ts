@@ -4,6 +4,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { isTooLarge } from '../remote/server-errors.ts'
+import { nextSlice } from './pace.ts'
 
 /**
  * Reads `rowsMax` rows at most: half as many, as often as that is too large for the server. Returns how many it took, so that
@@ -25,13 +26,14 @@ export async function readFitting<Result>(
 /** Ids per statement. */
 const idsAtOnce = 500
 
-/** Reads what the ids name, as many at a time as fit. */
+/** Reads what the ids name, as many at a time as fit. Other work comes in between. */
 export async function readByIds<Row>(ids: readonly string[], read: (some: string[]) => Promise<Row[]>): Promise<Row[]> {
   const found: Row[] = []
   for (let start = 0, most = idsAtOnce; start < ids.length; start += most) {
     const { result, rows } = await readFitting(most, (count) => read(ids.slice(start, start + count)))
     most = rows
     found.push(...result)
+    if (start + most < ids.length) await nextSlice()
   }
   return found
 }

@@ -118,18 +118,19 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
   const sql = `insert into ${getTableName(adminChanges)}
     (at, actor, actor_key_id, session_id, request_id, os_user, sudo_user, actor_issuer, actor_subject, operation,
       group_id, lineage, kind, target_id, before, organization_id, after)
-    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.value ->> 'id', target.value ->> 'before',
+    select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, target.key, target.value,
       ${organization}, json_object(${values.join(', ')})
     from json_each(?) as target
-      cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.value ->> 'id'`
-  const rows = [...targets].map(([id, before]) => ({
-    id,
-    before: before === undefined ? null : JSON.stringify(columnsOf(columns, before)),
-  }))
+      cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.key`
+  // An object of texts, which SQLite reads without parsing what is in it. As an object of JavaScript, it would begin with ids that are numbers.
+  const rows = [...targets].map(([id, before]) => {
+    const text = before === undefined ? null : JSON.stringify(columnsOf(columns, before))
+    return `${JSON.stringify(id)}:${JSON.stringify(text)}`
+  })
   const { at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
   const who = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, change.actorIssuer, change.actorSubject]
   const by = [...who, operation, groupId, crypto.randomUUID()]
-  const params = [...by, kind, JSON.stringify(rows)]
+  const params = [...by, kind, `{${rows.join(',')}}`]
   return { toSQL: () => ({ sql, params }) }
 }
 

@@ -2,7 +2,7 @@
 import { eq, inArray, max } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type ApiKey, apiKeys, users, workspaces } from '../schema/schema.ts'
-import type { Statement } from '../write/rows.ts'
+import { createRowBulks, type Statement } from '../write/rows.ts'
 
 export type ApiKeyWithNames = { key: ApiKey; workspaceName: string; userName: string }
 
@@ -30,6 +30,9 @@ export async function newestKeyTime(orm: Orm): Promise<number> {
   const [row] = await orm.select({ at: max(apiKeys.createdAt) }).from(apiKeys)
   return row?.at ?? 0
 }
+
+/** Of many keys at once. */
+export const apiKeyBulks = createRowBulks<ApiKey>(apiKeys, ['organizationId'])
 
 export function insertApiKey(orm: Orm, row: ApiKey): Statement {
   return orm.insert(apiKeys).values(row)

@@ -2,7 +2,10 @@
 import { eq } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type Policy, policies } from '../schema/schema.ts'
-import type { Statement } from '../write/rows.ts'
+import { createRowBulks, type Statement } from '../write/rows.ts'
+
+/** Of many policies at once. What never changes is left out of updates, for the reason given below. */
+export const policyBulks = createRowBulks<Policy>(policies, ['organizationId'])
 
 export function insertPolicy(orm: Orm, row: Policy): Statement {
   return orm.insert(policies).values(row)

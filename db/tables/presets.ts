@@ -5,7 +5,7 @@ import type { Orm } from '../file/open.ts'
 import { readInParts } from '../read/fitting.ts'
 import { type Preset, type PresetVersion, presets, presetVersions } from '../schema/schema.ts'
 import type { Statement } from '../write/rows.ts'
-import { insertion, insertRows } from '../write/rows.ts'
+import { inChunks, insertion, insertRows } from '../write/rows.ts'
 
 /** A preset with the id of its designated version and the models that the version names. */
 export type DesignatedPreset = Preset & { designatedVersionId: string; models: string[] }
@@ -89,16 +89,6 @@ export function insertPresetVersions(made: Preset[], advance: Advance, versions:
       ),
     ),
   ]
-}
-
-/** A statement has at most 32,766 values, and these tables up to 16 columns. */
-const rowsPerStatement = 250
-
-function inChunks<Row>(rows: Row[]): Row[][] {
-  const chunks: Row[][] = []
-  for (let start = 0; start < rows.length; start += rowsPerStatement)
-    chunks.push(rows.slice(start, start + rowsPerStatement))
-  return chunks
 }
 
 /** Counts up in the presets table, because a lookup of each preset's version numbers is slower. */

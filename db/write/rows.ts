@@ -77,30 +77,85 @@ export function insertOf({ verb, table, columns, single }: Insertion, rows: read
   const [first] = values
   if (first !== undefined && values.length === 1)
     return { sql: single, args: columns.map(([field]) => driverValue(first[field])) }
+  const { shared, own, args } = partition(columns, values)
+  const names = [...shared, ...own.map(([, column]) => column)].join(',')
+  return { sql: `${verb} into ${table} (${names}) ${valuesOf(shared.length, own.length, rows.length)}`, args }
+}
+
+type Columns = readonly [field: string, name: string][]
+
+/** The names of the columns whose value all rows share, unless that is null, the columns of the others, and the values of both, in that order. */
+function partition(columns: Columns, rows: readonly Record<string, unknown>[], nullsToo = false) {
   const shared: string[] = []
-  const own: string[] = []
-  const fields: string[] = []
+  const own: [field: string, name: string][] = []
   const args: InValue[] = []
   for (const [field, column] of columns) {
-    const value = first?.[field]
-    if (own.length === 0 || hasOther(values, field, value)) {
-      own.push(column)
-      fields.push(field)
-    } else if (value !== null) {
+    const value = rows[0]?.[field]
+    if (own.length === 0 || hasOther(rows, field, value)) own.push([field, column])
+    else if (nullsToo || value !== null) {
       shared.push(column)
       args.push(driverValue(value))
     }
   }
-  for (const row of values) for (const field of fields) args.push(driverValue(row[field]))
-  return {
-    sql: `${verb} into ${table} (${[...shared, ...own].join(',')}) ${valuesOf(shared.length, own.length, rows.length)}`,
-    args,
-  }
+  for (const row of rows) for (const [field] of own) args.push(driverValue(row[field]))
+  return { shared, own, args }
 }
 
 function hasOther(rows: readonly Record<string, unknown>[], field: string, value: unknown): boolean {
   for (const row of rows) if (row[field] !== value) return true
   return false
+}
+
+/** A statement has at most 32,766 values, and no table more columns than this leaves room for. */
+const rowsPerStatement = 500
+
+/**
+ * Inserts of rows, and changes of rows by id, that share statements, which takes a tenth of the time of one each. The id and the fields that
+ * are `kept` never change.
+ */
+export function createRowBulks<Row extends { id: string }>(
+  table: SQLiteTable,
+  kept: readonly (keyof Row & string)[] = [],
+) {
+  const columns = getTableColumns(table)
+  const into = insertion(table)
+  const toStored = (row: object) =>
+    Object.fromEntries(
+      Object.entries(row).flatMap(([field, value]) => {
+        if (value === undefined) return []
+        return [[field, value === null ? null : columns[field]?.mapToDriverValue(value)]]
+      }),
+    )
+  const insert = createBulk((rows: Row[]) => inChunks(rows.map(toStored)).map((some) => insertRows(into, some)))
+  const update = createBulk((changes: (Partial<Row> & { id: string })[]) => {
+    const alike = Map.groupBy(changes.map(toStored), (change) => Object.keys(change).join())
+    return [...alike.values()].flatMap((some) => inChunks(some).map((rows) => updateRows(into, rows, kept)))
+  })
+  return { insert, update }
+}
+
+/** Sets in each row what the rows say. All say the same fields. */
+function updateRows({ table, columns }: Insertion, rows: Record<string, unknown>[], kept: readonly string[]) {
+  const said = columns.filter(
+    ([field]) => field !== 'id' && !kept.includes(field) && Object.hasOwn(rows[0] ?? {}, field),
+  )
+  // The id, which is first, is bound for each row.
+  const { shared, own, args } = partition([['id', 'id'], ...said], rows, true)
+  const assigned = [
+    ...shared.map((column) => `${column} = ?`),
+    ...own.slice(1).map(([, column], index) => `${column} = changed.column${index + 2}`),
+  ]
+  const tuple = `(${new Array(own.length).fill('?').join(',')})`
+  const values = new Array(rows.length).fill(tuple).join(',')
+  const sql = `update ${table} set ${assigned.join(',')} from (values ${values}) as changed where ${table}.id = changed.column1`
+  return { toSQL: () => ({ sql, params: args }) }
+}
+
+export function inChunks<Row>(rows: readonly Row[]): Row[][] {
+  const chunks: Row[][] = []
+  for (let start = 0; start < rows.length; start += rowsPerStatement)
+    chunks.push(rows.slice(start, start + rowsPerStatement))
+  return chunks
 }
 
 /** Wraps the insert as a statement for a batch. */

@@ -1,14 +1,14 @@
 // What a document does with the objects of each kind: reads what is saved, drafts what an entry would save, and removes.
 
 import type { Orm } from '../../../db/file/open.ts'
-import { updateApiKey } from '../../../db/tables/api-keys.ts'
+import { apiKeyBulks } from '../../../db/tables/api-keys.ts'
 import { updateBudget } from '../../../db/tables/budgets.ts'
 import { updateIssuer } from '../../../db/tables/issuers.ts'
-import { updatePolicy } from '../../../db/tables/policies.ts'
+import { policyBulks } from '../../../db/tables/policies.ts'
 import { updatePreset } from '../../../db/tables/presets.ts'
 import { deletePrice, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { updateWebhook } from '../../../db/tables/webhooks.ts'
-import type { Statement } from '../../../db/write/rows.ts'
+import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import type { Entry, Kind } from '../kinds/kinds.ts'
 import type { Needs } from '../operation/context.ts'
 import { draftBudgetEntry, readBudgets } from './budget-entries.ts'
@@ -26,7 +26,7 @@ type Collection = {
   /** The shape of the document has checked that the entry is one of this kind. */
   draft: (drafting: DraftState, entry: Entry, saved: SavedEntry | undefined) => Promise<Draft> | Draft
   /** As the operation on one object does. */
-  remove: (orm: Orm, id: string, now: number) => Statement
+  remove: (orm: Orm, id: string, now: number) => Statement | Bulk
 }
 
 const deleted = (now: number) => ({ deletedAt: now, updatedAt: now })
@@ -40,12 +40,12 @@ export const collections: Readonly<Record<Kind, Collection>> = {
   keys: {
     read: readKeys,
     draft: (drafting, entry, saved) => draftKeyEntry(drafting, entry as EntryOf<'keys'>, saved),
-    remove: (orm, id, now) => updateApiKey(orm, id, deleted(now)),
+    remove: (_orm, id, now) => apiKeyBulks.update({ id, ...deleted(now) }),
   },
   policies: {
     read: readPolicies,
     draft: (drafting, entry, saved) => draftPolicyEntry(drafting, entry as EntryOf<'policies'>, saved),
-    remove: (orm, id, now) => updatePolicy(orm, id, deleted(now)),
+    remove: (_orm, id, now) => policyBulks.update({ id, ...deleted(now) }),
   },
   presets: {
     read: readPresets,

@@ -2,10 +2,10 @@
 
 import type { Budget } from '../../../db/schema/budget-schema.ts'
 import type { ApiKey, Issuer, Policy } from '../../../db/schema/schema.ts'
-import { insertApiKey, updateApiKey } from '../../../db/tables/api-keys.ts'
+import { apiKeyBulks } from '../../../db/tables/api-keys.ts'
 import { insertIssuer, updateIssuer } from '../../../db/tables/issuers.ts'
 import { listWorkspaces } from '../../../db/tables/organizations.ts'
-import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
+import { policyBulks } from '../../../db/tables/policies.ts'
 import type { Bulk, Statement } from '../../../db/write/rows.ts'
 import { Fault } from '../../fault.ts'
 import { labelPinned } from '../../keys/api-key.ts'
@@ -140,7 +140,7 @@ export async function draftKeyEntry(
   saved: SavedEntry | undefined,
 ): Promise<Draft> {
   const { context, organizationId, now } = drafting
-  const { registry, orm } = context
+  const { registry } = context
   const names = { owner: wanted.owner ?? 'admin', workspace: wanted.workspace ?? 'default' }
   // A key that has expired stays in a document.
   const isKept = wanted.expires_at instanceof Date && saved?.entry.expires_at === wanted.expires_at.toISOString()
@@ -160,7 +160,7 @@ export async function draftKeyEntry(
       rejectHeaderOfTarget(registry, row)
     }
     noteFrontEnd(drafting, row)
-    return { entry, id: row.id, key: row, save: () => [updateApiKey(orm, row.id, { ...fields, updatedAt: now })] }
+    return { entry, id: row.id, key: row, save: () => [apiKeyBulks.update({ id: row.id, ...fields, updatedAt: now })] }
   }
   checkNameIsFree('key', registry.keys, wanted.name, organizationId)
   const workspaceId = workspaceIdOf(drafting, names.workspace)
@@ -172,7 +172,7 @@ export async function draftKeyEntry(
   drafting.keyIds.set(row.name, row.id)
   noteFrontEnd(drafting, row)
   const entry = { ...keyEntry(row, names), ...(pinned === undefined ? {} : { hash: pinned.hash }) }
-  const save = () => [insertApiKey(orm, row)]
+  const save = () => [apiKeyBulks.insert(row)]
   return { entry, id: row.id, key: row, save, ...(pinned === undefined ? { secret: text } : {}) }
 }
 
@@ -209,7 +209,7 @@ export function draftPolicyEntry(
   saved: SavedEntry | undefined,
 ): Draft {
   const { context, organizationId, now } = drafting
-  const { registry, orm } = context
+  const { registry } = context
   const before = saved && registry.policies.get(saved.id)
   // A policy may name an issuer or a key that was deleted. It keeps it until the document names another.
   const issuerId =
@@ -230,7 +230,7 @@ export function draftPolicyEntry(
     rejectTargetWithHeader(drafting.frontEnds.get(keyId) ?? { name: wanted.key, attributeFromHeader: null })
   }
   drafting.policyIds.set(row.name, row.id)
-  const save = () => [before ? updatePolicy(orm, row.id, row) : insertPolicy(orm, row)]
+  const save = () => [before ? policyBulks.update(row) : policyBulks.insert(row)]
   const was = saved && before ? namesakesOf(saved, before, wanted, row) : {}
   return { entry, was, id: row.id, save, policy: row }
 }
