@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { OperationName } from '../../src/admin/operations.ts'
 import { Fault } from '../../src/fault.ts'
-import { loadRegistry, type Registry } from '../../src/registry/registry.ts'
+import { keeping, loadRegistry, type Registry } from '../../src/registry/registry.ts'
 import { startTestServer, type TestServer } from '../support/latchkey.ts'
 
 let served: TestServer
@@ -125,4 +125,26 @@ test('values of the registry cannot be changed in place', () => {
   const values = entriesOf(served.server.context.registry).flatMap((entries) => entries.map(([, value]) => value))
   expect(values.length).toBeGreaterThan(0)
   for (const value of values) expect(Object.isFrozen(value)).toBe(true)
+})
+
+test('a key that was loaded packed is not found by a text that a rotation replaced', async () => {
+  const { orm, registry: serving } = served.server.context
+  const { id } = await served.admin('keys.create', { name: 'loaded' })
+  const before = serving.keys.get(id)?.hash ?? ''
+  const loaded = await loadRegistry(orm)
+  // The text before the last rotation has a grace.
+  for (let rotation = 0; rotation < 2; rotation++) await served.admin('keys.rotate', { key: 'loaded' })
+  await keeping.key.load(loaded, orm, [id])
+  const after = loaded.keys.get(id)?.hash ?? ''
+  expect(after).not.toBe(before)
+  for (const { keysByHash } of [serving, loaded])
+    expect([keysByHash.get(before), keysByHash.get(after)?.id]).toEqual([undefined, id])
+
+  await served.admin('keys.delete', { keys: ['loaded'] })
+  await keeping.key.load(loaded, orm, [id])
+  expect([loaded.keysByHash.get(after), loaded.keysByHash.get(before), loaded.keys.has(id)]).toEqual([
+    undefined,
+    undefined,
+    false,
+  ])
 })
