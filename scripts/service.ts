@@ -15,6 +15,7 @@ import nginx from './deploy/nginx.conf' with { type: 'text' }
 import nginxNodes from './deploy/nginx-nodes.conf' with { type: 'text' }
 import alerts from './deploy/prometheus-alerts.yml' with { type: 'text' }
 import rqlite from './deploy/rqlite.service' with { type: 'text' }
+import sqld from './deploy/sqld.service' with { type: 'text' }
 import { serviceInstallCommand } from './service-install.ts'
 import { command, givenTo, group, print, runAlone, withSettings } from './shared/command-line.ts'
 import { chartFiles, clusterManifests, nodeManifests, nodesManifests, packChart } from './shared/helm-chart.ts'
@@ -23,6 +24,7 @@ import { chartFiles, clusterManifests, nodeManifests, nodesManifests, packChart 
 const files: Readonly<Record<string, readonly [says: string, text: string | (() => string)]>> = {
   systemd: ['a hardened unit; latchkey service install puts it in place', systemd],
   rqlite: ['a unit for a node of an rqlite cluster', rqlite],
+  sqld: ['a unit for a libSQL server', sqld],
   container: ['a Containerfile for an image without a shell and without root', container],
   kubernetes: ['manifests, with a sample workload', nodeManifests],
   'kubernetes-nodes': ['manifests for three nodes on a libSQL server', nodesManifests],

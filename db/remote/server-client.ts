@@ -15,6 +15,15 @@ export type ConnectOptions = {
   send: SendRequest
 }
 
+/** `error`: after the next failure, nothing may be left that can commit. `what` is a sentence without a full stop. */
+export type Weakness = { level: 'error' | 'warning'; what: string }
+
+/** `term` grows with each election, and `applied` is the newest entry of the log that is in its database. Unknown of a server that is down. */
+export type ServerState = { server: string } & (
+  | { isUp: false }
+  | { isUp: true; isLeader: boolean; term: number; committed: number; applied: number; bytes: number }
+)
+
 /** The bytes of a SQLite file. */
 export type ReadCopy = (signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>
 
@@ -27,8 +36,10 @@ export type ServerClient = {
   client: Client
   /** Returns why this server cannot be used as it is configured, or undefined. Throws as `client` does. */
   objection: () => Promise<string | undefined>
-  /** What is wrong with single servers while others do their work, as sentences without a full stop. Throws nothing. */
-  weaknesses: () => Promise<string[]>
+  /** What makes the database weaker than it should be while it does its work. Throws nothing. */
+  weaknesses: () => Promise<Weakness[]>
+  /** The servers of a cluster, as each describes itself; empty where there is one server. Throws nothing. */
+  servers: () => Promise<ServerState[]>
   /**
    * Reads a consistent copy of the database as a SQLite file, while it is used. Undefined where the server makes none.
    * @throws as `client` does

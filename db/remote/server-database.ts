@@ -120,7 +120,7 @@ function refusalOf(error: unknown, url: string): OpenRefusal {
 }
 
 function toDatabase(
-  { client, readCopy, weaknesses, patienceMilliseconds }: ServerClient,
+  { client, readCopy, weaknesses, servers, patienceMilliseconds }: ServerClient,
   options: ServerOptions,
   migratedFrom: number | undefined,
 ): Database {
@@ -160,6 +160,7 @@ function toDatabase(
       },
       readCopy,
       weaknesses,
+      servers,
       beginServing,
       beginEnd,
     },

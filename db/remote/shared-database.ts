@@ -1,6 +1,6 @@
 // What a server database has beyond a file, for the nodes that share it.
 import type { BoundStatement } from '../write/rows.ts'
-import type { ReadCopy } from './server-client.ts'
+import type { ReadCopy, ServerState, Weakness } from './server-client.ts'
 
 /** An admin change, by its id and by what distinguishes it from another one with this id after the database has gone back. */
 export type Revision = { id: number; lineage: string }
@@ -39,8 +39,9 @@ export type SharedDatabase = {
   commitChange: (statements: readonly BoundStatement[], basis: Revision) => Promise<Revision | undefined>
   /** @throws an error that is `isUnreachable` if it does not respond in time, or has not confirmed a commit for long */
   refresh: (position: Position) => Promise<RefreshResult>
-  /** What is wrong with single servers of the database while others do their work. */
-  weaknesses: () => Promise<string[]>
+  /** See `ServerClient`. */
+  weaknesses: () => Promise<Weakness[]>
+  servers: () => Promise<ServerState[]>
   /** Undefined where the server makes no copies of its database while it runs. */
   readCopy: ReadCopy | undefined
   /** Call it before requests are served: from now on, a commit whose outcome is unknown is repeated for half an hour at most. */

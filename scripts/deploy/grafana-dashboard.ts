@@ -1,5 +1,6 @@
 // The Grafana dashboard: what Grafana wants around the table of panels. Panels flow from left to right.
-import { type Panel, sections } from './grafana-panels.ts'
+import { sections } from './grafana-panels.ts'
+import type { Panel } from './grafana-queries.ts'
 
 type Place = { x: number; y: number; w: number; h: number }
 /** As far as readers of the dashboard look into it. */

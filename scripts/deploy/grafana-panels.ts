@@ -1,20 +1,5 @@
 // The panels of the Grafana dashboard by section: what each shows. It does not know how Grafana writes a panel.
-
-type Target = { expr: string; legend: string }
-export type Panel = {
-  title: string
-  /** Columns of the 24 that a row has. */
-  width: number
-  /** Grafana's word for it. */
-  unit: string
-  targets: Target[]
-  /** Members of the panel itself. */
-  more?: object
-  /** Members of the defaults of its fields. */
-  limits?: object
-  /** Without it, a time series. */
-  type?: string
-}
+import { each, increase, own, type Panel, panel, quantile, quantiles, rate, rateBy, since } from './grafana-queries.ts'
 
 const ready = { '0': { text: 'not ready', color: 'red' }, '1': { text: 'ready', color: 'green' } }
 const readyMappings = { mappings: [{ type: 'value', options: ready }] }
@@ -160,6 +145,17 @@ export const sections: Record<string, Panel[]> = {
     ),
     panel('Live nodes', 8, 'short', each('latchkey_live_nodes')),
     {
+      ...panel('Servers of the database', 8, 'short', each('latchkey_database_server_up'), '{{server}}'),
+      limits: { min: 0, max: 1 },
+    },
+    {
+      ...panel('Leader of the database', 8, 'short', each('latchkey_database_server_leader'), '{{server}}'),
+      limits: { min: 0, max: 1 },
+    },
+    panel('Elections in the database cluster', 8, 'short', increase(each('latchkey_database_leader_changes_total'))),
+    panel('Entries that a server lacks', 12, 'short', each('latchkey_database_server_behind_entries'), '{{server}}'),
+    panel('Size of the database at each server', 12, 'bytes', each('latchkey_database_server_bytes'), '{{server}}'),
+    {
       ...panel('Serves without the database', 8, 'short', each('latchkey_database_grace')),
       limits: { min: 0, max: 1 },
     },
@@ -200,45 +196,4 @@ export const sections: Record<string, Panel[]> = {
       '{{upstream}}: {{ledger}}',
     ),
   ],
-}
-
-function panel(title: string, width: number, unit: string, shown: string | Target[], legend = '{{instance}}'): Panel {
-  return { title, width, unit, targets: typeof shown === 'string' ? [{ expr: shown, legend }] : shown }
-}
-
-/** A metric of the chosen instances. */
-function each(metric: string, more = ''): string {
-  return `${metric}{job="$job", instance=~"$instance"${more}}`
-}
-
-/** A metric of the chosen instances and organizations. */
-function own(metric: string, more = ''): string {
-  return each(metric, `, organization=~"$organization"${more}`)
-}
-
-function since(metric: string): string {
-  return `time() - ${each(metric)}`
-}
-
-function rate(series: string): string {
-  return `rate(${series}[$__rate_interval])`
-}
-
-function rateBy(labels: string, series: string): string {
-  return `sum by (${labels}) (${rate(series)})`
-}
-
-function increase(series: string, time = '$__rate_interval'): string {
-  return `increase(${series}[${time}])`
-}
-
-function quantile(part: number, labels: string, buckets: string): string {
-  return `histogram_quantile(${part}, ${rateBy(labels, buckets)})`
-}
-
-function quantiles(labels: string, buckets: string, legend = ''): Target[] {
-  return [
-    { expr: quantile(0.5, labels, buckets), legend: `p50${legend}` },
-    { expr: quantile(0.99, labels, buckets), legend: `p99${legend}` },
-  ]
 }

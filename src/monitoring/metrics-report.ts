@@ -20,6 +20,7 @@ import { familyText, prometheusMediaType } from '../observe/prometheus-text.ts'
 import type { Sample } from '../observe/series.ts'
 import { readSpace } from '../runtime/disk-space.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
+import { type DatabaseServerStates, databaseServerSamples } from './database-server-samples.ts'
 import type { FindingCounts } from './finding-counts.ts'
 import { type QueueSamplesContext, queueSamples } from './queue-samples.ts'
 import type { Readiness } from './readiness.ts'
@@ -43,6 +44,7 @@ export type MetricsContext = QueueSamplesContext & {
   backupSchedule: { newestAt: () => number | undefined }
   follow: { revision: () => number | undefined; liveNodes: () => number }
   grace: { isUsed: () => boolean; rows: () => number } | undefined
+  databaseServers: DatabaseServerStates
   backupEveryMilliseconds: number | undefined
   /** Undefined where the database is on a server, and where nothing is written. */
   folders: Record<'data' | 'backup' | 'archive', string | undefined>
@@ -179,6 +181,7 @@ async function serverSamples(context: MetricsContext): Promise<Samples> {
   const tlsExpiresAt = context.tlsState?.().expiresAt
   return {
     ...(revision !== undefined && { revision: one(revision), liveNodes: one(context.follow.liveNodes()) }),
+    ...databaseServerSamples(context.databaseServers),
     ...(context.grace && {
       graceUsed: one(Number(context.grace.isUsed())),
       usageWaiting: one(context.grace.rows()),

@@ -39,6 +39,7 @@ import type { HealthContext } from '../monitoring/health-endpoints.ts'
 import type { MetricsEndpointContext } from '../monitoring/metrics-endpoint.ts'
 import { createMetricsReport } from '../monitoring/metrics-report.ts'
 import { createReadiness } from '../monitoring/readiness.ts'
+import { type DatabaseServers, watchDatabaseServers } from '../nodes/database-servers.ts'
 import { type Grace, openGrace } from '../nodes/grace.ts'
 import { joinRates, shareOf } from '../nodes/join-rates.ts'
 import { loadOrRefuse, openOrRefuse, type ServerRules } from '../nodes/load.ts'
@@ -91,7 +92,7 @@ export type Context = OpenContext &
   RevisionContext &
   AlertParts &
   QueueContext &
-  Omit<SignInContext, 'page'> & { accessLog: AccessLog }
+  Omit<SignInContext, 'page'> & { accessLog: AccessLog; databaseServers: DatabaseServers }
 
 /** Dependencies on the outside world, which tests replace. */
 export type Dependencies = {
@@ -209,15 +210,13 @@ export async function openServing(
   const page = admin.config.adminPage ? createAdminPage(admin, pageUrl) : undefined
   const { backup, retention, signingKeyDays } = admin.config
   const credentials = createCredentials({ ...admin, masterKey, fetch })
+  const data = admin.database.kind === 'file' ? dirname(admin.database.path) : undefined
   const observed = {
     ...{ ...admin, signingKeys, signingKeyDays, reachability, readiness, accessLog, tlsState },
     ...{ ...createQueueing({ ...admin, reachability, credentials, fetch }), ...createAlertParts(admin, masterKey) },
     backupEveryMilliseconds: backup?.everyMilliseconds,
-    folders: {
-      data: admin.database.kind === 'file' ? dirname(admin.database.path) : undefined,
-      backup: backup?.folder,
-      archive: retention.folder,
-    },
+    folders: { data, backup: backup?.folder, archive: retention.folder },
+    databaseServers: watchDatabaseServers(admin.database.shared),
   }
   return {
     ...observed,

@@ -27,6 +27,7 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     examineOnSchedule(context),
     deliverOnSchedule(context),
     probeOnSchedule(context),
+    watchDatabase(context),
   ]
   // Its last checkpoint is in `closeContext`.
   context.auditLog.begin(packageJson.version)
@@ -59,6 +60,14 @@ function archiveOnSchedule({ retention, archiving }: Context): () => void {
 function writeLastUses({ lastUses, page, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
   return every(lastUseMilliseconds, () => Promise.all([lastUses.flush(), page?.sessions.flush()]), logFailure)
+}
+
+/** Logs once what makes a server database weak, and looks at its servers on a timer. Returns a function that stops the timer. */
+function watchDatabase({ database, databaseServers, log }: Context): () => void {
+  void database.shared?.weaknesses().then((found) => {
+    for (const { level, what } of found) log(level === 'error' ? 'error' : 'warn', 'database_weak', { reason: what })
+  })
+  return databaseServers.begin()
 }
 
 /** The shortest time between two probes of an upstream. */

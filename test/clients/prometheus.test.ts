@@ -174,6 +174,19 @@ const ruleTests = [
   ]),
   ruleTest('LatchkeyUpstreamResting', [['latchkey_upstream_resting', 'upstream="gpu"', steady(1), steady(0)]]),
   ruleTest('LatchkeyUpstreamDown', [['latchkey_upstream_up', 'upstream="gpu"', steady(0), steady(1)]]),
+  ruleTest('LatchkeyDatabaseServerDown', [
+    ['latchkey_database_server_up', 'server="a:4001"', '1+0x30 0+0x20', '1+0x38 0 1+0x9'],
+  ]),
+  ruleTest('LatchkeyDatabaseLeaderChanges', [
+    ['latchkey_database_leader_changes_total', '', '0+0x30 0+1x20', '0+0x38 2+0x20'],
+  ]),
+  ruleTest('LatchkeyDatabaseReplicaBehind', [
+    ['latchkey_database_server_behind_entries', 'server="a:4001"', steady(1_500), '9+0x37 1500+0x2 9+0x9'],
+  ]),
+  ruleTest('LatchkeyDatabaseDiskNearlyFull', [
+    ['node_filesystem_avail_bytes', 'mountpoint="/var/lib/rqlite"', steady(24), steady(26)],
+    ['node_filesystem_size_bytes', 'mountpoint="/var/lib/rqlite"', steady(100), steady(100)],
+  ]),
   ruleTest('LatchkeyServesWithoutDatabase', [['latchkey_database_grace', '', '0+0x37 1 0+0x9', steady(0)]]),
   ruleTest('LatchkeyUsageWaits', [['latchkey_usage_waiting_rows', '', steady(3), '0+0x30 3+0x4 0+0x9']]),
   ruleTest('LatchkeyNodesLost', [['latchkey_live_nodes', '', '3+0x25 2+0x40', steady(3)]]),
@@ -287,6 +300,8 @@ describe('Prometheus', () => {
   const ofNodes = [
     ...['Looks at the database server', 'Admin changes that a node has not seen', 'Live nodes'],
     ...['Serves without the database', 'Usage that waits for the database'],
+    ...['Servers of the database', 'Leader of the database', 'Entries that a server lacks'],
+    ...['Size of the database at each server', 'Elections in the database cluster'],
   ]
   const ofFiles = ['Write-ahead log', 'Age of the newest backup', 'Scheduled time between backups']
   // No request waits for a place here.

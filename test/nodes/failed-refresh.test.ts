@@ -29,6 +29,7 @@ function followInSteps(orm = {} as FollowOptions['orm']) {
       commitChange: async () => undefined,
       readCopy: undefined,
       weaknesses: async () => [],
+      servers: async () => [],
       beginServing: () => {},
       beginEnd: () => {},
     },

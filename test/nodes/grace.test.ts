@@ -113,7 +113,7 @@ test('while it takes no commits, usage waits for the time that was set, and what
   trouble.isFull = true
   const served = await infer(free)
   expect(served.status).toBe(200)
-  await until('failing commits', () => node.server.context.isWriteFailing())
+  expect(await metricOf('usage_waiting_rows')).toBe(1)
   expect((await infer(limited)).status).toBe(503)
   expect((await readyOf())[2]).toContain('usage')
   expect((await infer({ key: limited.key.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')) })).status).toBe(401)

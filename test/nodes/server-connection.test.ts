@@ -171,7 +171,7 @@ test('a command leaves an older schema alone, and nodes that start at once run e
   )
   const rows = rowsInFile(database.file, 'select version from schema_migrations order by version')
   expect(rows.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version))
-  expect(rows).toHaveLength(latestSchema)
+  expect(rows.at(-1)?.version).toBe(latestSchema)
   for (const each of opened) if (!('refused' in each)) await each.close()
   await database.close()
 })

@@ -54,6 +54,10 @@ export type HranaOptions = {
   tls?: { cert: string; key: string }
   onCommitCut?: (cut: Cut) => void
   protocol?: Protocol
+  /** How safe commits are against a power loss, as SQLite numbers it: 2 is `full`. */
+  synchronous?: number
+  /** What a node of a cluster reports of itself. */
+  status?: object
   /** Whether a cluster enforces foreign keys, and which version it is. */
   hasForeignKeys?: boolean
   version?: string
@@ -121,6 +125,8 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
       return { status: url === '/v2' || url === '/v3' ? 200 : 404, text: '' }
     const expected = protocol === 'rqlite' ? `Basic ${Buffer.from(token ?? '').toString('base64')}` : `Bearer ${token}`
     if (token !== undefined && headers.authorization !== expected) return unauthorized
+    if (method === 'GET' && url.startsWith('/status') && protocol === 'rqlite')
+      return { status: 200, text: JSON.stringify(options.status ?? alone) }
     if (method === 'GET' && url.startsWith('/db/backup') && backend.copy !== undefined)
       return { status: 200, text: await backend.copy() }
     if (method !== 'POST' || !isPath(url)) return { status: 404, text: '' }
@@ -175,6 +181,9 @@ function fullResponse(protocol: Protocol, body: string): string {
   return JSON.stringify({ baton: null, base_url: null, results })
 }
 
+/** The only node of a cluster. */
+const alone = { store: { dir_size: 4_096, raft: { state: 'Leader', term: 2, commit_index: 9, applied_index: 9 } } }
+
 type Answer = { status: number; text: string | Uint8Array }
 
 const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unauthorized: `The JWT is invalid`' }) }
@@ -192,7 +201,7 @@ async function openBackend(path: string, protocol: Protocol, options: HranaOptio
     return { run: async (url, body) => run(url, body), copy: async () => copy(), close: async () => close() }
   }
   if (!isRealServer) {
-    const streams = createStreams(path)
+    const streams = createStreams(path, options.synchronous)
     return {
       run: async (_url, body) => {
         const { baton, requests } = JSON.parse(body) as { baton?: string | null; requests: StreamRequest[] }

@@ -29,13 +29,13 @@ export type StreamRequest =
   | { type: 'get_autocommit' | 'close' }
 type Failure = { message: string; code: string }
 type Executed = { cols: object[]; rows: Value[][]; affected_row_count: number; last_insert_rowid: string | null }
-type Stream = { connection: Database; texts: Map<number, string>; usedAt: number }
+type Stream = { connection: Database; texts: Map<number, string>; usedAt: number; synchronous: number }
 
 /** A stream without a request for this long ends, as on a real server. */
 const streamMilliseconds = 10_000
 
 /** Runs the requests of a stream on its connection. A baton names a stream that is still open. */
-export function createStreams(path: string) {
+export function createStreams(path: string, synchronous = 2) {
   const idle: Database[] = []
   const open = new Map<string, Stream>()
 
@@ -43,7 +43,7 @@ export function createStreams(path: string) {
     const connection = new Database(path, { create: true, safeIntegers: true })
     connection.run('pragma journal_mode = wal')
     connection.run('pragma foreign_keys = on')
-    // A real server does not wait for the disk either, unless it is configured to; a killed process loses nothing.
+    // It does not wait for the disk, but responds as a server that does: a killed process loses nothing.
     connection.run('pragma synchronous = off')
     return connection
   }
@@ -68,7 +68,7 @@ export function createStreams(path: string) {
       if (baton !== undefined && known === undefined)
         return { status: 400, content: { message: 'The stream has expired', code: 'STREAM_EXPIRED' } }
       if (baton !== undefined) open.delete(baton)
-      const stream = known ?? { connection: idle.pop() ?? connect(), texts: new Map(), usedAt: 0 }
+      const stream = known ?? { connection: idle.pop() ?? connect(), texts: new Map(), usedAt: 0, synchronous }
       stream.usedAt = performance.now()
       const results = requests.map((request) => resultOf(stream, request))
       if (requests.at(-1)?.type === 'close') {
@@ -183,9 +183,10 @@ function runBatch(stream: Stream, steps: Step[]) {
   return { step_results: results, step_errors: errors }
 }
 
-function textOf({ texts }: Stream, { sql, sql_id }: Pick<Stmt, 'sql' | 'sql_id'>): string {
+function textOf({ texts, synchronous }: Stream, { sql, sql_id }: Pick<Stmt, 'sql' | 'sql_id'>): string {
   const text = sql ?? texts.get(sql_id ?? -1)
   if (text === undefined) throw Object.assign(new Error('The SQL text is not stored'), { code: 'SQL_NOT_FOUND' })
+  if (text === 'pragma synchronous') return `select ${synchronous} as synchronous`
   // An extension of libSQL.
   return text.replace(/^begin transaction readonly$/i, 'begin')
 }

@@ -3,7 +3,7 @@ import { type Client, type InArgs, type InStatement, LibsqlError } from '@libsql
 import { createClient } from '@libsql/client/http'
 import { parseBounded } from '../bounded-response.ts'
 import { exchange, statusError } from '../exchange.ts'
-import type { ConnectOptions, SendRequest, ServerClient } from '../server-client.ts'
+import type { ConnectOptions, SendRequest, ServerClient, Weakness } from '../server-client.ts'
 import { asUnreachable, isUnreachable } from '../server-errors.ts'
 import { cleanError } from '../server-failure.ts'
 
@@ -11,16 +11,30 @@ import { cleanError } from '../server-failure.ts'
 const requestMillisecondsMax = 5_000
 
 export function connectLibsql(options: ConnectOptions): ServerClient {
+  const client = createLibsqlClient(options)
   return {
-    client: createLibsqlClient(options),
-    // It has no setting that a client can read.
+    client,
+    // It works with any setting that a client can read.
     objection: async () => undefined,
-    // It is one server.
-    weaknesses: async () => [],
+    weaknesses: () => findWeaknesses(client),
+    servers: async () => [],
     // A read transaction that is open during a checkpoint blocks all commits.
     readCopy: undefined,
     patienceMilliseconds: 2_000,
   }
+}
+
+/** `full`; its name for that is `strong`. */
+const synchronousMin = 2
+
+/** The server forgets the mode when it restarts. A server that does not respond is no weakness: it does not work. */
+async function findWeaknesses(client: Client): Promise<Weakness[]> {
+  const { rows } = await client.execute('pragma synchronous').catch(() => ({ rows: [] }))
+  const mode = rows[0]?.[0]
+  if (typeof mode !== 'number' || mode >= synchronousMin) return []
+  const what =
+    'a power loss of its machine can lose the newest commits: set its durability mode to strong, at each of its starts'
+  return [{ level: 'warning', what }]
 }
 
 function createLibsqlClient({ url, token, send }: ConnectOptions): Client {

@@ -1,5 +1,6 @@
 // What is checked of a cluster before it is used. The nodes of a cluster are configured each on its own, so each address is asked.
 import { LibsqlError } from '@libsql/client'
+import type { Weakness } from '../server-client.ts'
 import { isUnreachable } from '../server-errors.ts'
 import { serverError } from '../server-failure.ts'
 import type { Post } from './post.ts'
@@ -26,12 +27,13 @@ export async function objectionTo(addresses: readonly string[], post: Post): Pro
 }
 
 /** The same while the cluster is used, and which of its nodes do not respond. */
-export async function weaknessesOf(addresses: readonly string[], post: Post): Promise<string[]> {
+export async function weaknessesOf(addresses: readonly string[], post: Post): Promise<Weakness[]> {
   const asked = await Promise.allSettled(addresses.map((address) => ask(address, post)))
   const nodes = asked.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   const silent = addresses.filter((_, index) => asked[index]?.status === 'rejected')
   const found = [...nodes.map(objectionToNode), objectionToClocks(nodes)].filter((each) => each !== undefined)
-  return [...silent.map((address) => `its node ${hostOf(address)} does not respond`), ...found]
+  const all = [...silent.map((address) => `its node ${hostOf(address)} does not respond`), ...found]
+  return all.map((what) => ({ level: 'error', what }))
 }
 
 async function ask(address: string, post: Post): Promise<Node> {
@@ -61,7 +63,7 @@ function objectionToNode({ address, version, hasForeignKeys }: Node): string | u
   return undefined
 }
 
-function hostOf(address: string): string {
+export function hostOf(address: string): string {
   return address.replace(/^https?:\/\//, '')
 }
 

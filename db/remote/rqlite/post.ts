@@ -28,6 +28,18 @@ function authorizationOf(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Basic ${Buffer.from(token).toString('base64')}` }
 }
 
+/** What a node reports. @throws as `post` */
+export async function readStatus(
+  { send, token }: Pick<ConnectOptions, 'send' | 'token'>,
+  address: string,
+  milliseconds: number,
+): Promise<unknown> {
+  const request = new Request(`${address}/status`, { headers: authorizationOf(token) })
+  const received = await exchange(send, request, milliseconds)
+  if (received.status !== 200) throw statusError(received, token)
+  return JSON.parse(Buffer.from(received.body).toString())
+}
+
 /** Any node passes the copy of the leader on. It takes as long as the database is large. */
 const copyPath = '/db/backup?timeout=1h'
 

@@ -15,10 +15,11 @@ import { cleanSaid } from '../server-failure.ts'
 import { type Addresses, createAddresses } from './addresses.ts'
 import { createDatabaseClock, type DatabaseClock, readClock } from './clock.ts'
 import { objectionTo, weaknessesOf } from './objections.ts'
-import { createPost, type Post, readCopy } from './post.ts'
+import { createPost, type Post, readCopy, readStatus } from './post.ts'
 import { boundOf, determine, encode } from './requests.ts'
 import { parseResponse, statementError, toResultSet } from './results.ts'
 import { originsOf } from './rqlite-urls.ts'
+import { readServers } from './servers.ts'
 
 /** An election takes two or three seconds. */
 const patienceMilliseconds = 5_000
@@ -28,6 +29,7 @@ const patienceMilliseconds = 5_000
  */
 const readMillisecondsMax = [1_000, 1_000, 3_000]
 const commitMillisecondsMax = 2_000
+const statusMilliseconds = 2_000
 /** How much longer a commit may take for each character: 4 MB take two seconds more. */
 const charactersPerMillisecond = 2_000
 
@@ -48,6 +50,7 @@ export function connectRqlite({ url, token, send }: ConnectOptions): ServerClien
     client,
     objection: () => objectionTo(addresses.all, post),
     weaknesses: () => weaknessesOf(addresses.all, post),
+    servers: () => readServers(addresses.all, (address) => readStatus({ send, token }, address, statusMilliseconds)),
     readCopy: (signal) => readCopy({ send, token }, addresses, signal),
     patienceMilliseconds,
   }

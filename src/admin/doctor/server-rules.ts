@@ -1,5 +1,6 @@
 // When the server itself needs attention: disk, backups, master key, certificate, schema. Rules only, for those who administer the whole installation.
 
+import type { Weakness } from '../../../db/remote/server-client.ts'
 import type { ListedNode } from '../../../db/tables/nodes.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import type { Validity } from '../../values/certificates.ts'
@@ -12,8 +13,8 @@ export type ServerFacts = {
   isServing: boolean
   /** Those of a server database. */
   nodes: readonly ListedNode[]
-  /** What is wrong with single servers of the database. */
-  databaseWeaknesses: readonly string[]
+  /** What makes a server database weaker than it should be. */
+  databaseWeaknesses: readonly Weakness[]
   grace: GraceFacts | undefined
   /** Undefined where the system does not say, and for a server database. Bytes. */
   disk: { folder: string; free: number; total: number; database: number } | undefined
@@ -66,14 +67,13 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
   ]
 }
 
-/** An error: after the next failure, nothing may be left that can commit. */
-function toDatabaseFinding(weakness: string): Finding {
+function toDatabaseFinding({ level, what }: Weakness): Finding {
   return finding({
-    level: 'error',
+    level,
     area: 'nodes',
     code: 'database_weak',
-    message: `The database cluster has less reserve than it should: ${weakness}`,
-    action: 'Repair or replace this node of the cluster: latchkey help availability',
+    message: `The database server or cluster is weaker than it should be: ${what}`,
+    action: 'latchkey help availability for a cluster, latchkey help cluster for a libSQL server',
   })
 }
 

@@ -121,8 +121,13 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ],
   [
     'a database cluster of which a node is down',
-    () => ofServer({ databaseWeaknesses: ['its node a:4001 does not respond'] }),
+    () => ofServer({ databaseWeaknesses: [{ level: 'error', what: 'its node a:4001 does not respond' }] }),
     ['error database_weak'],
+  ],
+  [
+    'a database server that a power loss can set back',
+    () => ofServer({ databaseWeaknesses: [{ level: 'warning', what: 'its mode' }] }),
+    ['warning database_weak'],
   ],
   ['a node that may serve without its database', () => grace({}), ['note database_grace']],
   ['usage that waits for the database', () => grace({ waiting: 3 }), ['note database_grace', 'warning usage_waits']],

@@ -4,6 +4,7 @@ import type { Database } from '../../../../db/file/open.ts'
 import type { SendRequest } from '../../../../db/remote/server-client.ts'
 import { openServerDatabase } from '../../../../db/remote/server-database.ts'
 import { isUnknownOutcome, isUnreachable } from '../../../../db/remote/server-errors.ts'
+import { watchDatabaseServers } from '../../../../src/nodes/database-servers.ts'
 import { rowsInFile } from '../../../support/database-file.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { type Election, type HranaOptions, type HranaServer, startHranaServer } from '../../../support/hrana-server.ts'
@@ -171,11 +172,45 @@ test('a node of the cluster that is down is a weakness while the others serve', 
   const closed = await freePort()
   const urlOf = ({ url }: HranaServer) => `${url},127.0.0.1:${closed}`
   await onCluster({ urlOf }, async ({ database }) => {
-    expect(await database.shared?.weaknesses()).toEqual([`its node 127.0.0.1:${closed} does not respond`])
+    expect(await database.shared?.weaknesses()).toEqual([
+      { level: 'error', what: `its node 127.0.0.1:${closed} does not respond` },
+    ])
   })
   await onCluster({}, async ({ database }) => {
     expect(await database.shared?.weaknesses()).toEqual([])
   })
+})
+
+test('the nodes of a cluster report who leads and how far each is; one that reports something else counts as down', async () => {
+  const raft = (more: object) => ({ store: { dir_size: 5_000, raft: { commit_index: 9, applied_index: 9, ...more } } })
+  const behind = await startHranaServer({
+    ...{ path: `${folder.path}/behind.db`, protocol: 'rqlite' },
+    status: raft({ state: 'Follower', term: 4, commit_index: 7, applied_index: 6 }),
+  })
+  const hostile = await startHranaServer({
+    ...{ path: `${folder.path}/hostile.db`, protocol: 'rqlite' },
+    status: raft({ term: '4' }),
+  })
+  const status = raft({ state: 'Leader', term: 4 })
+  const addressOf = (url: string) => url.replace('rqlite://', '')
+  const urlOf = ({ url }: HranaServer) => `${url},${addressOf(behind.url)},${addressOf(hostile.url)}`
+  await onCluster({ urlOf, status }, async ({ database, server }) => {
+    const servers = watchDatabaseServers(database.shared)
+    expect([servers.states(), servers.leaderChanges()]).toEqual([[], undefined])
+    await servers.look()
+    const [leader, follower, other] = servers.states()
+    const same = { isUp: true, term: 4, bytes: 5_000 }
+    expect(leader).toEqual({ ...same, server: addressOf(server.url), isLeader: true, committed: 9, applied: 9 })
+    expect(follower).toEqual({ ...same, server: addressOf(behind.url), isLeader: false, committed: 7, applied: 6 })
+    expect(other).toEqual({ server: addressOf(hostile.url), isUp: false })
+    expect(servers.states().map(servers.behind)).toEqual([0, 3, undefined])
+    expect(servers.leaderChanges()).toBe(0)
+    status.store.raft = { ...status.store.raft, term: 6 } as typeof status.store.raft
+    await servers.look()
+    await servers.look()
+    expect(servers.leaderChanges()).toBe(2)
+  })
+  await Promise.all([behind.close(), hostile.close()])
 })
 
 test('a cluster whose nodes have different clocks is refused', async () => {
