@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClient } from '@libsql/client/http'
+import { connectToServer } from '../../db/remote/kinds.ts'
 import type { Check } from '../../src/server/config-check.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Installation, install } from '../support/installation.ts'
@@ -85,8 +85,15 @@ describe('a failed check says what to do, and the exit code is 3:', () => {
 
   test('the schema of a newer program', async () => {
     const text = "insert into schema_migrations values (9999, 'future', 0)"
-    if (isServerKind) await createClient({ url: installation.databasePath }).execute(text)
-    else {
+    if (isServerKind) {
+      const { client } = await connectToServer({
+        url: installation.databasePath,
+        token: undefined,
+        send: (request) => fetch(request),
+      })
+      await client.batch([text], 'write')
+      client.close()
+    } else {
       const database = new Database(installation.databasePath)
       database.run(text)
       database.close()

@@ -60,14 +60,14 @@ describe('presets of a document are refused whole', () => {
   test('when the database refuses one of them', async () => {
     const { writer } = latchkey.server.context
     const { change } = writer
-    const refused = { toSQL: () => ({ sql: 'insert into none values (1)', params: [] }) }
+    const refused = { toSQL: () => ({ sql: 'insert into write_probe (id, at) values (1, null)', params: [] }) }
     writer.change = (plan) =>
       change((transaction) => {
         const planned = plan(transaction)
         planned.statements.push(refused)
         return planned
       })
-    await expect(apply([good, { ...good, slug: 'b' }])).rejects.toThrow('none')
+    await expect(apply([good, { ...good, slug: 'b' }])).rejects.toThrow('write_probe')
     writer.change = change
     for (const preset of ['new', 'b'])
       await expect(latchkey.admin('presets.show', { preset })).rejects.toMatchObject({ code: 'not_found' })
