@@ -33,6 +33,8 @@ export type Trouble = {
   awayAt: { text: string; cut: Cut } | undefined
   /** Whether every connection is closed without a response. */
   isPartitioned: boolean
+  /** Whether a cluster has changed its members and committed nothing since: reads time out, except those that pass through the log. */
+  hasNewMember: boolean
   /** Whether the disk is full: each commit of a node fails, and is not made. */
   isFull: boolean
 }
@@ -76,6 +78,7 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
     awayAt: undefined,
     isPartitioned: false,
     isFull: false,
+    hasNewMember: false,
   }
   const counts = { pipelines: 0, batches: 0 }
   const backend = await openBackend(path, protocol, options)
@@ -131,6 +134,8 @@ export async function startHranaServer(options: HranaOptions): Promise<HranaServ
       return { status: 200, text: await backend.copy() }
     if (method !== 'POST' || !isPath(url)) return { status: 404, text: '' }
     counts.pipelines += 1
+    if (trouble.hasNewMember && url.includes('level=linearizable')) return timedOut
+    trouble.hasNewMember = false
     if (url.startsWith('/db/request') || body.includes('"type":"batch"')) counts.batches += 1
     if (trouble.isFull && body.includes('insert into batches'))
       return { status: 200, text: fullResponse(protocol, body) }
@@ -186,6 +191,7 @@ const alone = { store: { dir_size: 4_096, raft: { state: 'Leader', term: 2, comm
 
 type Answer = { status: number; text: string | Uint8Array }
 
+const timedOut: Answer = { status: 200, text: JSON.stringify({ error: 'timeout waiting for FSM to apply logs' }) }
 const unauthorized: Answer = { status: 401, text: JSON.stringify({ error: 'Unauthorized: `The JWT is invalid`' }) }
 
 type Backend = {

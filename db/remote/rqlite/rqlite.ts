@@ -58,26 +58,35 @@ export function connectRqlite({ url, token, send }: ConnectOptions): ServerClien
 
 /** Never at a weaker level: a leader that lost its followers would respond with what was true before. */
 const readPath = '/db/query?level=linearizable&noparse&blob_array'
+/**
+ * The same by an entry in the log. A linearizable read waits until the database has applied the newest entry, which never happens while that
+ * is a change of the members: the next commit ends it, but a node commits nothing before it has read.
+ */
+const loggedReadPath = '/db/query?level=strong&noparse&blob_array'
 const commitPath = '/db/request?transaction&noparse&blob_array'
 
 async function readAnywhere(connection: Connection, statement: BoundStatement): Promise<ResultSet> {
   for (const milliseconds of readMillisecondsMax.slice(0, -1)) {
     try {
-      return await readOnce(connection, statement, milliseconds)
+      return await readOnce(connection, statement, { path: readPath, milliseconds })
     } catch (error) {
       if (!isUnreachable(error)) throw error
     }
   }
-  return readOnce(connection, statement, readMillisecondsMax.at(-1) ?? 0)
+  return readOnce(connection, statement, { path: loggedReadPath, milliseconds: readMillisecondsMax.at(-1) ?? 0 })
 }
 
-async function readOnce(connection: Connection, statement: BoundStatement, milliseconds: number): Promise<ResultSet> {
+async function readOnce(
+  connection: Connection,
+  statement: BoundStatement,
+  { path, milliseconds }: Omit<Exchange, 'body'>,
+): Promise<ResultSet> {
   const { addresses, clock } = connection
   const address = addresses.current()
   const sentAt = performance.now()
   try {
     const [entry, time] = await results(connection, address, {
-      path: readPath,
+      path,
       body: [encode(statement), [readClock]],
       milliseconds,
     })

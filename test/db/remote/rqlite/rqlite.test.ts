@@ -168,6 +168,14 @@ for (const [what, options, expected] of objections)
     await server.close()
   })
 
+test('a read after a change of the members, which waits for the next commit, passes through the log', () =>
+  onCluster({}, async ({ server, database, sent }) => {
+    server.trouble.hasNewMember = true
+    expect((await database.client.execute('select 7 as seven')).rows[0]?.seven).toBe(7)
+    const levels = sent.slice(-3).map(({ url }) => new URL(url).searchParams.get('level'))
+    expect(levels).toEqual(['linearizable', 'linearizable', 'strong'])
+  }))
+
 test('a node of the cluster that is down is a weakness while the others serve', async () => {
   const closed = await freePort()
   const urlOf = ({ url }: HranaServer) => `${url},127.0.0.1:${closed}`
