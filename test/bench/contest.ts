@@ -44,7 +44,7 @@ export async function contest<Arm extends Contestant>(options: Contest<Arm>): Pr
       onFailure(arm.name, error)
     }
   }
-  // Each concurrency has code of its own, such as the commit of one row, and the busiest has most of it.
+  // Each concurrency has its own code, such as the commit of one row, and the busiest has most of it.
   for (const load of new Set(cells.map((cell) => cell.load))) {
     const ofLoad = cells
       .filter((cell) => cell.load === load)

@@ -29,8 +29,13 @@ export const isStandIn = process.env.BENCH_SQLD === undefined
 export const requestCost = 599 / 1_000_000
 
 /** With no nodes, a database file and one process. */
-export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOrigin: string): Promise<NodeArm> {
-  const database = nodesTotal === 0 ? undefined : await startDatabase()
+export async function startArm(
+  nodesTotal: number,
+  issuerUrl: string,
+  upstreamOrigin: string,
+  kind = process.env.LATCHKEY_TEST_DATABASE,
+): Promise<NodeArm> {
+  const database = nodesTotal === 0 ? undefined : await startDatabase(kind)
   const installed = await installLatchkey({
     LATCHKEY_UPSTREAM_URL: `${upstreamOrigin}/v1`,
     LATCHKEY_UPSTREAM_API_KEY: 'upstream-secret',
@@ -72,16 +77,17 @@ export async function startArm(nodesTotal: number, issuerUrl: string, upstreamOr
   }
 }
 
-async function startDatabase(): Promise<DatabaseServer> {
+async function startDatabase(kind: string | undefined): Promise<DatabaseServer> {
   const port = await freePort()
   const folder = benchFolder()
-  const { BENCH_SQLD: program, LATCHKEY_TEST_DATABASE: kind } = process.env
+  const { BENCH_SQLD: program } = process.env
   const url = `${kind === 'rqlite' ? 'rqlite' : 'http'}://127.0.0.1:${port}`
   const command =
     program === undefined
       ? [process.execPath, 'test/support/hrana-server.ts', join(folder, 'server.db'), String(port)]
       : [program, '--db-path', join(folder, 'sqld'), '--http-listen-addr', `127.0.0.1:${port}`]
-  const server = await spawnServer(command, { port, takesMessages: isStandIn })
+  const env = kind === undefined ? {} : { LATCHKEY_TEST_DATABASE: kind }
+  const server = await spawnServer(command, { port, env, takesMessages: isStandIn })
   return { ...server, url }
 }
 

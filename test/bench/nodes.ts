@@ -59,12 +59,12 @@ export async function benchNodes(note: (text: string) => void): Promise<Result[]
   return results
 }
 
-function exchangeAt(arm: NodeArm, tokens: string[], index: number): Promise<undefined> {
+export function exchangeAt(arm: NodeArm, tokens: string[], index: number): Promise<undefined> {
   const url = `http://${arm.nodes[index % arm.nodes.length]?.listening}/v1/oauth/token`
   return exchange({ ...arm, url, fields: { federation_policy_id: arm.policyId } }, tokens, index)
 }
 
-async function inferAt({ nodes, apiKey }: NodeArm, index: number): Promise<undefined> {
+export async function inferAt({ nodes, apiKey }: NodeArm, index: number): Promise<undefined> {
   const status = await infer(nodes[index % nodes.length]?.listening ?? '', apiKey)
   if (status !== 200) throw new Error(`An inference request got ${status}`)
 }

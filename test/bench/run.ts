@@ -4,6 +4,7 @@
 import { benchAudit } from './audit.ts'
 import { benchBudgetObjects } from './budgets.ts'
 import { benchCores } from './cores.ts'
+import { benchDatabases } from './databases.ts'
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
 import { benchGrowth } from './growth.ts'
@@ -28,6 +29,7 @@ const benches: Record<string, Bench> = {
   presets: benchPresets,
   queue: benchQueue,
   nodes: benchNodes,
+  databases: benchDatabases,
   budgets: benchBudgetObjects,
   growth: benchGrowth,
   audit: benchAudit,
