@@ -143,6 +143,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await go('#/overview')
     await go('#/webhooks')
     await page.getByText('it responds with 503').waitFor()
+    const alerts = page.getByRole('table', { name: 'Latest alerts' })
+    await alerts.getByText('50 % of the month').first().waitFor()
+    await alerts.getByText('1 waiting').first().waitFor()
     receiver.answer.current = undefined
   })
 
