@@ -14,6 +14,7 @@ import {
 import { insertSigningKey } from '../../db/tables/signing-keys.ts'
 import { Fault } from '../fault.ts'
 import { isEntitled } from '../federation/policy-binding.ts'
+import { checkUnchanged } from '../http/entity-tag.ts'
 import { createUserRow } from '../keys/users.ts'
 import { isTimeZone } from '../spending/periods.ts'
 import { readMasterKey } from '../tokens/master-key.ts'
@@ -48,6 +49,7 @@ const updateInput = type({
   'time_zone?': zoneShape.or('null'),
   'budget_headers?': 'boolean',
   'upstream_headers?': 'boolean',
+  'if_match?': 'string',
 })
 const planInput = type({ '+': 'reject', organization: referenceShape, plan: planShape })
 const nothingInput = type({ '+': 'reject' })
@@ -109,7 +111,8 @@ function changePlan(context: ChangeContext, { organization, plan }: typeof planI
 }
 
 function changeSettings(context: ChangeContext, input: typeof updateInput.infer) {
-  checkChanges(input, ['organization'])
+  checkChanges(input, ['organization', 'if_match'])
+  checkUnchanged(findOrganization(context.registry, input.organization), input.if_match)
   const { organization, record_claims: recordClaims, time_zone: timeZone } = input
   const { budget_headers: budgetHeaders, upstream_headers: upstreamHeaders } = input
   return change(context, organization, {

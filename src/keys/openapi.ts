@@ -103,6 +103,9 @@ export const createBody = type({
   ...ignored,
   ...keyBounds,
   name: nameShape,
+  'role?': type.enumerated(...roles).configure({
+    says: 'Makes a management key with this role, which is not above that of the caller',
+  }),
   'workspace_id?': referenceShape,
 })
 export const updateBody = type({

@@ -16,6 +16,7 @@ import budgetFormJs from './assets/budget-form.js' with { type: 'text' }
 import budgetTopUpJs from './assets/budget-top-up.js' with { type: 'text' }
 import budgetsJs from './assets/budgets.js' with { type: 'text' }
 import bulkJs from './assets/bulk.js' with { type: 'text' }
+import bundlesJs from './assets/bundles.js' with { type: 'text' }
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
@@ -26,9 +27,11 @@ import csvJs from './assets/csv.js' with { type: 'text' }
 import detailsJs from './assets/details.js' with { type: 'text' }
 import dialogJs from './assets/dialog.js' with { type: 'text' }
 import diffJs from './assets/diff.js' with { type: 'text' }
+import documentsJs from './assets/documents.js' with { type: 'text' }
 import downloadJs from './assets/download.js' with { type: 'text' }
 import draftsJs from './assets/drafts.js' with { type: 'text' }
 import editJs from './assets/edit.js' with { type: 'text' }
+import editorJs from './assets/editor.js' with { type: 'text' }
 import exchangesJs from './assets/exchanges.js' with { type: 'text' }
 import exportJs from './assets/export.js' with { type: 'text' }
 import fieldsJs from './assets/fields.js' with { type: 'text' }
@@ -40,6 +43,9 @@ import fromTokenJs from './assets/from-token.js' with { type: 'text' }
 import iconSvg from './assets/icon.svg' with { type: 'text' }
 import iconsJs from './assets/icons.js' with { type: 'text' }
 import indexHtml from './assets/index.html' with { type: 'text' }
+import installationFieldsJs from './assets/installation-fields.js' with { type: 'text' }
+import installationFormsJs from './assets/installation-forms.js' with { type: 'text' }
+import inviteJs from './assets/invite.js' with { type: 'text' }
 import issuerFieldsJs from './assets/issuer-fields.js' with { type: 'text' }
 import issuerFormJs from './assets/issuer-form.js' with { type: 'text' }
 import issuersJs from './assets/issuers.js' with { type: 'text' }
@@ -56,6 +62,7 @@ import markdownJs from './assets/markdown.js' with { type: 'text' }
 import namesJs from './assets/names.js' with { type: 'text' }
 import noticeJs from './assets/notice.js' with { type: 'text' }
 import numberJs from './assets/number.js' with { type: 'text' }
+import organizationJs from './assets/organization.js' with { type: 'text' }
 import overviewJs from './assets/overview.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
@@ -170,6 +177,13 @@ const ours = {
   'budget-form.js': budgetFormJs,
   'budget-top-up.js': budgetTopUpJs,
   'webhooks.js': webhooksJs,
+  'invite.js': inviteJs,
+  'bundles.js': bundlesJs,
+  'documents.js': documentsJs,
+  'organization.js': organizationJs,
+  'installation-forms.js': installationFormsJs,
+  'installation-fields.js': installationFieldsJs,
+  'editor.js': editorJs,
   'remedies.js': remediesJs,
   'from-token.js': fromTokenJs,
   'code-field.js': codeFieldJs,

@@ -2,6 +2,7 @@
 import type { TemplateResult } from 'lit-html'
 import type { Act } from '../keys/roles.ts'
 
+export type { Act } from '../keys/roles.ts'
 export type { Block } from '../manual/markdown.ts'
 
 /** What a template can contain. */

@@ -183,7 +183,10 @@ describe('a role never raises itself', () => {
     expect((await send('operator', 'DELETE', path, 'session', {})).status).toBe(403)
     const own = `/keys/${keys.operator.hash}`
     expect((await send('operator', 'PATCH', own, 'key', { role: 'admin' })).status).toBe(400)
-    expect((await send('operator', 'POST', '/keys', 'key', { name: 'new', role: 'admin' })).status).toBe(400)
+    expect((await send('operator', 'POST', '/keys', 'key', { name: 'new', role: 'admin' })).status).toBe(403)
+    expect((await send('viewer', 'POST', '/keys', 'session', { name: 'new', role: 'viewer' })).status).toBe(403)
+    const made = await send('operator', 'POST', '/keys', 'key', { name: 'new', role: 'viewer' })
+    expect(await made.json()).toMatchObject({ data: { kind: 'management_read_only', role: 'viewer', limit: null } })
     await expect(latchkey.admin('keys.update', { key: 'operator', role: 'admin' })).rejects.toMatchObject({
       code: 'invalid',
     })

@@ -89,13 +89,13 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('adds a webhook whose secret is shown once, refuses a private address, and tests it', async () => {
     await go('#/webhooks')
-    await button('Add webhook').first().click()
-    await inDialog().getByLabel('Name').fill('ops')
-    await inDialog().getByLabel('URL').fill('http://192.168.1.1/hook')
-    await inDialog().getByRole('button', { name: 'Add webhook' }).click()
-    await inDialog().getByText('which is not in LATCHKEY_WEBHOOK_NETWORKS').waitFor()
-    await inDialog().getByLabel('URL').fill(receiver.url)
-    await inDialog().getByRole('button', { name: 'Add webhook' }).click()
+    await page.getByRole('link', { name: 'Add webhook' }).first().click()
+    await page.getByLabel('Name', { exact: true }).fill('ops')
+    await page.getByLabel('URL', { exact: true }).fill('http://192.168.1.1/hook')
+    await button('Add webhook').click()
+    await page.getByText('which is not in LATCHKEY_WEBHOOK_NETWORKS').waitFor()
+    await page.getByLabel('URL', { exact: true }).fill(receiver.url)
+    await button('Add webhook').click()
     const secret = (await inDialog().locator('code').textContent()) ?? ''
     expect(secret).toMatch(/^whsec_/)
     receiver.secret.current = secret

@@ -104,7 +104,17 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await button('Replace theirs').click()
       await heading('shared')
       expect(await latchkey.admin('presets.show', { preset: 'shared' })).toMatchObject({
-        designated_version: { version: 3, config: { temperature: 0.5, seed: 7 } },
+        designated_version: { version: 3, config: { temperature: 0.5, seed: 7 }, system_prompt: 'x' },
+      })
+      await edit('#/presets/shared/edit', 'New version of shared')
+      const prompt = page.getByLabel('System prompt')
+      expect(await prompt.inputValue()).toBe('x')
+      await prompt.fill('First.\n\nThen "quoted".')
+      expect((await page.locator('.editor pre').first().textContent())?.trim()).toBe('1\n2\n3')
+      await button('Create version').click()
+      await heading('shared')
+      expect(await latchkey.admin('presets.show', { preset: 'shared' })).toMatchObject({
+        designated_version: { version: 4, config: { seed: 7 }, system_prompt: 'First.\n\nThen "quoted".' },
       })
       await edit('#/presets/new', 'New preset')
       await field('Slug').fill('shared')

@@ -1,10 +1,14 @@
 // The page has tables of the fields that its forms set. They agree with the tables of the API.
 import { describe, expect, test } from 'bun:test'
+import { claimRecordings } from '../../db/schema/schema.ts'
+import { affinities } from '../../db/schema/value-names.ts'
 import type { Field } from '../../src/admin/kinds/fields.ts'
 import { issuerFields } from '../../src/admin/kinds/issuer.ts'
 import { keyFields } from '../../src/admin/kinds/key.ts'
+import { priceFields } from '../../src/admin/kinds/price.ts'
+import { upstreamFields } from '../../src/admin/kinds/upstream.ts'
 
-type PageField = { form: string; of?: string; common?: unknown }
+type PageField = { form: string; of?: string; common?: unknown; options?: [string, string][] }
 type Table = Readonly<Record<string, PageField>>
 
 // Not paths that TypeScript follows: the page has its own types.
@@ -16,6 +20,11 @@ const { heldIn, sentFrom, numbersIn } = (await import(`${assets}/fields.js`)) as
 }
 const issuers = ((await import(`${assets}/issuer-fields.js`)) as { issuerFields: Table }).issuerFields
 const keys = ((await import(`${assets}/key-fields.js`)) as { keyFields: Table }).keyFields
+
+const installation = (await import(`${assets}/installation-fields.js`)) as Record<
+  'priceFields' | 'upstreamFields' | 'organizationFields',
+  Table
+>
 
 const shown = {
   issuers: {
@@ -68,6 +77,42 @@ for (const [kind, page, api, left, chosen] of [
       }
     })
   })
+
+describe('the forms of the installation', () => {
+  const settable = (table: Readonly<Record<string, Field>>) =>
+    Object.keys(table).filter((name) => table[name]?.shape !== undefined)
+  /** Where prompts go is decided on the server, and later prices are set one by one with `from`. */
+  const decidedThere = [
+    'name',
+    'base_url',
+    'credential',
+    'credential_exchange',
+    'ca_pem',
+    'forward_headers',
+    'return_headers',
+  ]
+
+  test('have every field that can be set over HTTP', () => {
+    const [prices, upstreams] = [settable(priceFields), settable(upstreamFields)]
+    expect(Object.keys(installation.priceFields).toSorted()).toEqual(
+      [...prices.filter((name) => name !== 'later'), 'from'].toSorted(),
+    )
+    expect([...Object.keys(installation.upstreamFields), ...decidedThere].toSorted()).toEqual(upstreams.toSorted())
+  })
+
+  test('send back what they hold of a response', () => {
+    const price = { model: 'meta/*', prompt: 0.25, completion: 1, cached: null, image: 0.001, max_output_tokens: 4_096 }
+    expect(sentFrom(installation.priceFields, heldIn(installation.priceFields, price))).toMatchObject(price)
+    const upstream = { models: ['a', 'b/*'], priority: 0, weight: 3, affinity: 'prefix', send_priority: true }
+    expect(sentFrom(installation.upstreamFields, heldIn(installation.upstreamFields, upstream))).toMatchObject(upstream)
+  })
+
+  test('offer the values that the API takes', () => {
+    const offered = (table: Table, name: string) => table[name]?.options?.map(([value]) => value).toSorted()
+    expect(offered(installation.upstreamFields, 'affinity')).toEqual([...affinities].toSorted())
+    expect(offered(installation.organizationFields, 'record_claims')).toEqual([...claimRecordings].toSorted())
+  })
+})
 
 test('a new one has nothing but what is common, and an empty field removes a value', () => {
   const held = heldIn(keys, undefined)

@@ -284,7 +284,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const views = [
       ...['#/overview', '#/keys', `#/keys/${latchkey.key.hash}`, `#/keys/${made.hash}/edit`, '#/presets'],
       ...['#/presets/support', '#/presets/support/edit', '#/usage?by=subject', '#/upstreams', '#/changes'],
-      ...['#/audit-log', '#/system'],
+      ...['#/audit-log', '#/system', '#/organization', '#/organization/edit', '#/documents', '#/bundles'],
+      ...['#/upstreams/prices/*', '#/keys/invite'],
     ]
     for (const hash of views) {
       await go(hash)

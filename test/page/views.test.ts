@@ -270,6 +270,16 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       tests: [{ claims: { sub: 'workload-1' }, expect: 'allow' }],
     })
     await latchkey.admin('policies.update', { policy: 'policy', tests: null })
+    await page.getByRole('button', { name: 'Create a policy from this exchange' }).click()
+    await heading('New policy')
+    await page.getByLabel('Issuer', { exact: true }).and(page.locator('[aria-expanded]')).waitFor()
+    expect(await page.getByLabel('Issuer', { exact: true }).inputValue()).toBe('idp')
+    expect(await page.getByLabel('Subject').inputValue()).toBe('workload-1')
+    await page.getByLabel('Condition').focus()
+    await page.keyboard.type('claims.')
+    await page.getByRole('option', { name: /^claims\.aud/ }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByLabel('Condition').fill('')
   })
 
   test('of two editors the second one sees both versions, and decides', async () => {

@@ -59,7 +59,7 @@ const sentenceNamesMax = 5
 type FindingText = Pick<Finding, 'level' | 'area' | 'code' | 'message' | 'action'>
 
 /** By code. What is missing here is mended outside of this program. */
-const remedies: Partial<Record<string, Act>> = {
+export const remedies: Partial<Record<string, Act>> = {
   backup_failed: 'backup.create',
   backup_missing: 'backup.create',
   backup_old: 'backup.create',

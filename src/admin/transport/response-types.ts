@@ -2,10 +2,13 @@
 // response.
 import type { keyResponse } from '../../keys/openapi.ts'
 import type { presetResponse, versionResponse } from '../../presets/responses.ts'
+import type { archiveResponse } from '../archives.ts'
 import type { logResponse } from '../audit-log.ts'
 import type { budgetResponse } from '../budgets/budget-response.ts'
 import type { simulationResponse } from '../budgets/simulate.ts'
+import type { planResponse } from '../config/config-response.ts'
 import type { findingsResponse } from '../doctor/findings.ts'
+import type { bundleSignerResponse, importResponse } from '../operation/bundle-responses.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import type {
   changeResponse,
@@ -17,6 +20,7 @@ import type {
   requestResponse,
   verificationResponse,
 } from '../operation/responses.ts'
+import type { organizationResponse, workspaceResponse } from '../organizations.ts'
 import type { backtestResponse } from '../policies/backtest-response.ts'
 import type { refusedResponse } from '../reports/refused.ts'
 import type { usageReportResponse } from '../reports/usage-report.ts'
@@ -30,10 +34,16 @@ import type { alertResponse } from '../webhooks/alerts.ts'
 import type { webhookResponse } from '../webhooks/webhook-response.ts'
 
 export type Alert = typeof alertResponse.infer
+export type Archive = typeof archiveResponse.infer
 export type AuditLog = typeof logResponse.infer
 export type Backtest = typeof backtestResponse.infer
 export type Budget = typeof budgetResponse.infer
 export type BudgetSimulation = typeof simulationResponse.infer
+export type BundleSigner = typeof bundleSignerResponse.infer
+export type ConfigPlan = typeof planResponse.infer
+export type ImportedBundle = (typeof importResponse.infer)['data'][number]
+export type Organization = typeof organizationResponse.infer
+export type Workspace = typeof workspaceResponse.infer
 export type Change = typeof changeResponse.infer
 export type Exchange = typeof exchangeResponse.infer
 export type ExchangeCounts = typeof exchangeCountsResponse.infer

@@ -25,7 +25,12 @@ const {
   ...tuned
 } = upstreamFields
 /** What may be changed over HTTP: how much an upstream gets, and of which models. */
-export const tuneInput = type({ '+': 'reject', ...given(tuned, 'change'), upstream: referenceShape })
+export const tuneInput = type({
+  '+': 'reject',
+  ...given(tuned, 'change'),
+  upstream: referenceShape,
+  'if_match?': 'string',
+})
 
 export const oneInput = type({ '+': 'reject', upstream: referenceShape })
 

@@ -4,6 +4,7 @@ import type { Upstream as UpstreamRow } from '../../../db/schema/upstream-schema
 import { listSigningKeys } from '../../../db/tables/signing-keys.ts'
 import { insertUpstream, updateUpstream } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
+import { checkUnchanged } from '../../http/entity-tag.ts'
 import { sealCredential } from '../../inference/upstream/credentials.ts'
 import { configuredUpstreamName, type Upstream } from '../../inference/upstream/targets.ts'
 import { openMasterKey } from '../../tokens/keyring.ts'
@@ -30,12 +31,15 @@ export const upstreamOperations = {
     showUpstream(context, findAny(context, upstream)),
   ),
   'upstreams.update': operation(updateInput, changeUpstream, { mutates: true }),
-  'upstreams.tune': operation(tuneInput, (context: UpdateContext, input) => changeUpstream(context, input), {
-    mutates: true,
-  }),
+  'upstreams.tune': operation(tuneInput, tuneUpstream, { mutates: true }),
   'upstreams.remove': operation(oneInput, removeUpstream, { mutates: true }),
   'upstreams.check': operation(checkInput, checkUpstreams),
   'upstreams.top': operation(type({ '+': 'reject' }), showQueue),
+}
+
+function tuneUpstream(context: UpdateContext, { if_match, ...input }: typeof tuneInput.infer) {
+  checkUnchanged(find(context, input.upstream), if_match)
+  return changeUpstream(context, input)
 }
 
 type UpdateContext = ChangeContext & ShowContext & Needs<'config'>

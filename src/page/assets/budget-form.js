@@ -4,7 +4,7 @@
 /** @import { Limit, Override } from './budget-amounts.js' */
 import { isComplete, limitRow, limitsOf, newLimit, overrideRows, overridesOf, windowsOf } from './budget-amounts.js'
 import { segment, send } from './client.js'
-import { begin, createEdit, openEdit, saveEdit, trouble } from './edit.js'
+import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { debounce, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -115,6 +115,7 @@ export function budgetForm(page, id) {
       busy,
       disabled: draft.values.name.trim() === '' || !isWhole(draft.values) || conflict !== undefined,
       cancel: href(id === undefined ? ['budgets'] : ['budgets', id]),
+      extra: unsavedMark(edited),
     }
     return html`<div class="columns">
       <section class="card">${trouble(edited, () => void save(edited, id), open)}${form(asked, fields(edited))}</section>

@@ -8,7 +8,7 @@ import { inline } from './markdown.js'
 const sizes = { lines: { rows: 2, mono: true }, pairs: { rows: 2, mono: true }, json: { rows: 6, mono: true } }
 
 /** @template {Record<string, any>} V @param {Edit<V>} edited @param {readonly [name: string & keyof V, field: FormField]} entry */
-export function control(edited, [name, { form, label = name, help, options }]) {
+export function control(edited, [name, { form, label = name, help, options, isNeeded }]) {
   const { draft, kind } = edited
   const about = help && inline(help)
   if (form === 'number' || form === 'money')
@@ -23,5 +23,5 @@ export function control(edited, [name, { form, label = name, help, options }]) {
     })
   if (options !== undefined) return draft.field(name, label, { options, help: about })
   const size = /** @type {Record<string, object>} */ (sizes)[form]
-  return draft.field(name, label, { required: false, ...size, help: about })
+  return draft.field(name, label, { ...(isNeeded ? {} : { required: false }), ...size, help: about })
 }

@@ -5,7 +5,7 @@ import { numberOf, numberText } from './number.js'
 
 /**
  * `of`: its name in a response. `place`: where the form shows it by its label and help. `common`: what a new one has. `isKept`: a number that
- * is never without a value.
+ * is never without a value. `isNeeded`: a text that is never empty.
  * @typedef {object} FormField
  * @property {keyof Held} form
  * @property {string} [of]
@@ -14,6 +14,7 @@ import { numberOf, numberText } from './number.js'
  * @property {string} [help]
  * @property {unknown} [common]
  * @property {true} [isKept]
+ * @property {true} [isNeeded]
  * @property {readonly (readonly [value: string, label: string])[]} [options]
  */
 /** @typedef {{ rule: string, because: string }[]} Exceptions */

@@ -14,6 +14,7 @@ import { notify } from './notice.js'
 import { badge, callout, count, empty, heading, loading, mayNot, mono, problem, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { guessPlatform, platforms } from './platforms.js'
+import { asCommand } from './remedies.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
 
@@ -168,7 +169,8 @@ function fields(edited) {
       <div class="fields">
         ${issuerFieldList.filter(([, { place }]) => place === 'page').map((each) => control(edited, each))}
       </div>
-      <p class="muted">Commands set a secret: <code>latchkey issuers update ISSUER --page-authentication secret --page-secret-file FILE</code></p>
+      <p class="muted">A secret of the client never passes through this page.</p>
+      ${asCommand('latchkey issuers update ISSUER --page-authentication secret --page-secret-file FILE', 'Set its secret, as a command')}
     </div></details>
     <details><summary>More: private CA, clock, longest token</summary><div class="form">
       ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}

@@ -2,7 +2,7 @@
 /** @import { Key } from '../../admin/transport/response-types.ts' */
 /** @import { Page } from '../types.ts' */
 /** @import { KeyValues } from './key-fields.js' */
-import { segment } from './client.js'
+import { get, segment } from './client.js'
 import { control } from './control.js'
 import { openDialog } from './dialog.js'
 import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
@@ -35,7 +35,14 @@ function createKeyEdit(page, hash) {
 /** @typedef {ReturnType<typeof createKeyEdit>} Edited */
 
 /** @param {Edited} edited */
-const open = async (edited) => (edited.isNew ? begin(edited, valuesOf()) : openEdit(edited))
+async function open(edited) {
+  const { from } = edited.page.query
+  if (!edited.isNew) return openEdit(edited)
+  if (from === undefined) return begin(edited, valuesOf())
+  const { data } = await get(`${path}/${segment(from)}`)
+  begin(edited, { ...valuesOf(data), name: `${data.name} copy`.slice(0, nameCharactersMax) })
+}
+const nameCharactersMax = 128
 
 /** @param {Edited} edited @param {string} [hash] */
 const save = (edited, hash) =>
@@ -74,7 +81,7 @@ export function keyForm(page, hash) {
       () => open(edited),
     )}${form(
       asked,
-      html`${draft.field('name', 'Name', { charactersMax: 128 })} ${draft.values.kind === 'inference' ? limits(edited) : nothing}
+      html`${draft.field('name', 'Name', { charactersMax: nameCharactersMax })} ${draft.values.kind === 'inference' ? limits(edited) : nothing}
       ${draft.field('expires_at', 'Expires', { required: false, type: 'datetime-local', help: 'In your local time' })}`,
     )}</section>`
   }

@@ -125,6 +125,9 @@ export function keyDetails(page, hash) {
             button(page, disabled ? 'Enable' : 'Disable', disabled ? enable : disable),
             button(page, 'Rotate', rotate),
             button(page, 'Delete', remove, 'danger'),
+            key.kind === 'inference'
+              ? html`<a class="button" href=${href(['keys', 'new'], { from: hash })}>Duplicate</a>`
+              : nothing,
             html`<a class="button primary" href=${href(['keys', hash, 'edit'])}>Edit</a>`,
           ]
         : []

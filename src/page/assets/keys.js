@@ -5,6 +5,7 @@ import { forEach } from './bulk.js'
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
 import { unusedFilter, unusedSince } from './filters.js'
+import { invite } from './invite.js'
 import { budget, keyBadge, keyDetails, rates } from './key.js'
 import { keyForm } from './key-form.js'
 import { createListing, partOf } from './listing.js'
@@ -19,6 +20,7 @@ export const view = (page) => {
   const [hash, tab] = page.path
   if (hash === undefined) return list(page)
   if (hash === 'new') return keyForm(page)
+  if (hash === 'invite') return invite(page)
   return tab === 'edit' ? keyForm(page, hash) : keyDetails(page, hash)
 }
 
@@ -103,7 +105,9 @@ function list(page) {
       return partOf(path, { kind, state, owner, unused_since: unusedSince(unused) }, asked)
     },
   })
-  const create = page.may('keys.create') ? html`<a class="button primary" href="#/keys/new">Create key</a>` : nothing
+  const create = page.may('keys.create')
+    ? html`<a class="button" href="#/keys/invite">Invite a colleague</a><a class="button primary" href="#/keys/new">Create key</a>`
+    : nothing
   return () =>
     listing.show({
       label: 'Keys',

@@ -16,6 +16,7 @@ import { ago, at, badge, callout, code, count, facts, heading, json, loading, mo
 import { planNotice } from './plan.js'
 import { policyFieldList } from './policy-fields.js'
 import { recipes } from './recipes.js'
+import { remedyOfPolicy } from './remedies.js'
 import { go, href } from './router.js'
 import { usagePanel } from './usage.js'
 
@@ -77,7 +78,7 @@ export function policyDetails(page, id) {
       ? loading()
       : html`${planNotice(page)}
         ${detailsHead({ state: policyBadge(policy), id, idLabel: 'policy id', actions: actionsOf(page, policy, remove) })}
-        ${policy.state === 'inactive' ? callout('bad', html`No token can be exchanged: <span class="mono">${policy.inactive_reason}</span>.`) : nothing}
+        ${policy.state === 'inactive' ? callout('bad', html`<div class="actions">No token can be exchanged: <span class="mono">${policy.inactive_reason}</span>. ${remedyOfPolicy(page, policy)}</div>`) : nothing}
         ${tabs()}`
 }
 
@@ -150,7 +151,7 @@ function policyFacts(policy) {
       'Issuer',
       html`<a href=${href(['issuers', policy.issuer_id])}>${stored(policy.issuer_name)}</a> <span class="muted">${stored(policy.issuer_url)}</span>`,
     ],
-    ['Acts as key', html`<a href=${href(['keys'], { search: policy.key_name })}>${stored(policy.key_name)}</a>`],
+    ['Acts as key', html`<a href=${href(['keys', policy.key_id])}>${stored(policy.key_name)}</a>`],
     ...factsOf(policy),
     ['Last issued', ago(policy.last_used_at)],
     ['Last refused', lastRefused(policy)],

@@ -1,6 +1,7 @@
 // The form that makes a preset, or a new version of one.
 /** @import { Page } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
+import { createCodeField } from './code-field.js'
 import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { form } from './form.js'
 import { html, nothing } from './lit-html.js'
@@ -9,11 +10,7 @@ import { json, loading, mayNot } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/presets'
-const example = {
-  model: 'llama-3.1-8b',
-  temperature: 0.2,
-  messages: [{ role: 'system', content: 'You answer briefly.' }],
-}
+const example = { model: 'llama-3.1-8b', temperature: 0.2 }
 
 /** @param {string} text */
 export function parseBody(text) {
@@ -24,27 +21,42 @@ export function parseBody(text) {
   }
 }
 
-const begun = { slug: '', body: json(example) }
+const begun = { slug: '', prompt: 'You answer briefly.', body: json(example) }
 
 /** @param {{ slug: string, designated_version: { config: object, system_prompt: string | null } }} preset */
 function valuesOf({ slug, designated_version: { config, system_prompt: prompt } }) {
-  const message = prompt === null ? { role: 'user', content: '' } : { role: 'system', content: prompt }
-  return { slug, body: json({ ...config, messages: [message] }) }
+  return { slug, prompt: prompt ?? '', body: json(config) }
 }
 
 /** Two versions are compared by the members of the body. @param {typeof begun} values @returns {Record<string, unknown>} */
-function split({ body }) {
+function split({ body, prompt }) {
   try {
-    return parseBody(body)
+    return { ...parseBody(body), system_prompt: prompt }
   } catch {
-    return { body }
+    return { body, system_prompt: prompt }
   }
 }
 
+/** @param {Record<string, unknown>} parts @param {typeof begun} values */
+function join({ system_prompt: prompt, ...parts }, values) {
+  return { ...values, prompt: String(prompt ?? ''), body: json(parts) }
+}
+
+/** @typedef {{ role: string, content: unknown }} Message */
+
+/** The messages of the body, after the system prompt unless they have it already. @param {string} prompt @param {Message[]} own @returns {Message[]} */
+export function messagesOf(prompt, own) {
+  const texts = own.filter(({ role }) => role === 'system' || role === 'developer').map(({ content }) => content)
+  const hasPrompt = prompt.trim() === '' || texts.join('\n\n') === prompt
+  const messages = hasPrompt ? own : [{ role: 'system', content: prompt }, ...own]
+  return messages.length === 0 ? [{ role: 'user', content: '' }] : messages
+}
+
 /** @param {typeof begun} values @param {string | undefined} etag */
-async function save({ slug, body }, etag) {
+async function save({ slug, prompt, body }, etag) {
   const self = `${path}/${segment(slug.trim())}`
-  const content = parseBody(body)
+  const parsed = parseBody(body)
+  const content = { ...parsed, messages: messagesOf(prompt, parsed.messages ?? []) }
   // A version of a preset that exists would be designated at once.
   if (etag === undefined && (await exists(self)))
     throw new Error(`A preset "${slug.trim()}" exists: open it to add a version, or choose another slug`)
@@ -72,13 +84,14 @@ export function presetForm(page, slug) {
     valuesOf,
     bodyOf: (values) => values,
     split,
-    join: (parts, values) => ({ ...values, body: json(parts) }),
+    join,
     save,
   })
   const open = async () => (slug === undefined ? begin(edited, begun) : openEdit(edited))
   page.poll(async () => {
     if (!edited.isReady) await open()
   }, 86_400)
+  const [promptField, bodyField] = [createCodeField(page), createCodeField(page)]
   const onSubmit = () =>
     void saveEdit(edited, () => {
       notify('ok', slug === undefined ? 'The preset was created' : 'The version was created and is designated')
@@ -99,10 +112,15 @@ export function presetForm(page, slug) {
     return html`<section class="card">${trouble(edited, onSubmit, open)}${form(
       asked,
       html`${slug === undefined ? draft.field('slug', 'Slug', { mono: true, help: 'Letters, digits and . _ ~ -; it cannot be changed later' }) : nothing}
-        ${draft.field('body', 'Body of a chat completions request', {
-          rows: 16,
-          mono: true,
-          help: html`Model, settings, tools and the text of system messages are kept, the rest belongs to one request: <a href="#/manual/presets">what a preset stores</a>.${slug === undefined ? nothing : ' Callers who name no version get the new one at once.'}`,
+        ${promptField({ name: 'prompt', label: 'System prompt', value: draft.values.prompt, onInput: draft.set('prompt'), rows: 8, required: false })}
+        ${bodyField({
+          name: 'body',
+          label: 'Body of a chat completions request',
+          value: draft.values.body,
+          onInput: draft.set('body'),
+          rows: 12,
+          error: draft.errors.body,
+          help: html`Model, settings and tools are kept, the rest belongs to one request; the text of system messages follows the system prompt: <a href="#/manual/presets">what a preset stores</a>.${slug === undefined ? nothing : ' Callers who name no version get the new one at once.'}`,
         })}`,
     )}</section>`
   }

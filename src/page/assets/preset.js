@@ -11,6 +11,7 @@ import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { ago, at, badge, button, code, count, facts, heading, json, loading, mono, problem, stored } from './parts.js'
 import { parseBody } from './preset-form.js'
+import { asCommand } from './remedies.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
 
@@ -89,13 +90,17 @@ async function designate(shown, version) {
 
 /** @param {Shown} shown @param {'Disable' | 'Archive'} action */
 async function stop(shown, action) {
-  const { slug, self } = shown
+  const { slug, self, page } = shown
   const body = html`<p>Requests that name <code>@preset/${slug}</code> fail with 404 at once.</p>
-    ${action === 'Disable' ? nothing : html`<p>The slug stays taken. <code>latchkey presets restore ${slug}</code> brings the preset back.</p>`}`
+    ${action === 'Disable' ? nothing : html`<p>The slug stays taken. Restore brings the preset back.</p>${asCommand(`latchkey presets restore ${slug}`)}`}`
   if (!(await confirm({ title: `${action} this preset?`, body, action: `${action} preset`, isDanger: true }))) return
   if (action === 'Disable') return change(shown, { status: 'disabled' }, 'The preset is disabled')
   await send('DELETE', self)
-  notify('ok', 'The preset is archived')
+  const restore = async () => {
+    await send('POST', `${self}/restore`)
+    go(['presets', slug])
+  }
+  notify('ok', html`The preset is archived. ${button(page, 'Restore', restore)}`)
   go(['presets'])
 }
 

@@ -1,6 +1,6 @@
 // What mends a finding of the doctor or a refusal, as a button or a link; the command stays behind "As a command". The server names the operation
 // and its subjects; how the page does each operation is here, once.
-/** @import { DoctorFinding } from '../../admin/transport/response-types.ts' */
+/** @import { DoctorFinding, Policy } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
 import { segment, send } from './client.js'
 import { html, nothing } from './lit-html.js'
@@ -41,7 +41,7 @@ const deeds = {
     post: (name) => `/workload-identity/policies/${segment(name)}/resume`,
     done: () => 'Exchanges are accepted again',
   },
-  'policies.update': { text: 'Edit', to: (name) => href(['policies', name, 'edit']) },
+  'policies.update': { text: 'Edit the policy', to: (name) => href(['policies', name, 'edit']) },
   'upstreams.check': {
     text: 'Check',
     post: (name) => `/installation/upstreams/${segment(name)}/check`,
@@ -91,10 +91,38 @@ function placeOf(area, names) {
   return html`. Here: <a href=${href([place], search)}>${place === 'upstreams' ? 'servers' : place}</a>`
 }
 
-/** A command behind a summary, with copy. @param {string} text */
-export function asCommand(text) {
-  return html`<details class="command"><summary>As a command</summary>${code(text, 'command')}</details>`
+/** A command behind a summary, with copy. @param {string} text @param {string} [title] */
+export function asCommand(text, title = 'As a command') {
+  return html`<details class="command"><summary>${title}</summary>${code(text, 'command')}</details>`
 }
+
+/** What makes an inactive policy issue tokens again. @param {Page} page @param {Policy} policy @returns {Content} */
+export function remedyOfPolicy(page, { id, key_id: key, inactive_reason: reason }) {
+  const enable = async () => {
+    await send('PATCH', `/keys/${segment(key)}`, { disabled: false })
+    notify('ok', 'Its key is enabled')
+    await page.refresh()
+  }
+  if (reason === 'key_disabled') return page.may('keys.enable') ? button(page, 'Enable its key', enable) : nothing
+  if (reason === 'key_expired')
+    return page.may('keys.update')
+      ? html`<a class="button" href=${href(['keys', key, 'edit'])}>Change when its key expires</a>`
+      : nothing
+  const [operation = ''] = ofReasons[reason ?? ''] ?? []
+  return deed(page, operation, id, { area: 'policies' })
+}
+
+const decidedByPolicy = [
+  ...[
+    'key_deleted',
+    'audience_mismatch',
+    'subject_mismatch',
+    'scopes_missing',
+    'scopes_mismatch',
+    'token_type_missing',
+  ],
+  ...['token_type_mismatch', 'condition_false', 'condition_error', 'attribution_failed', 'jti_missing'],
+]
 
 /** By reason: the operation, and what it is done to. @type {Record<string, readonly [operation: string, subject: 'policy_id' | 'issuer_id']>} */
 const ofReasons = {
@@ -107,15 +135,7 @@ const ofReasons = {
   bundle_missing: ['issuers.import', 'issuer_id'],
   bundle_expired: ['issuers.import', 'issuer_id'],
   ...Object.fromEntries(
-    [
-      'key_deleted',
-      'audience_mismatch',
-      'subject_mismatch',
-      'scope_missing',
-      'token_type_mismatch',
-      'condition_false',
-      'condition_error',
-    ].map((reason) => [reason, /** @type {const} */ (['policies.update', 'policy_id'])]),
+    decidedByPolicy.map((reason) => [reason, /** @type {const} */ (['policies.update', 'policy_id'])]),
   ),
 }
 

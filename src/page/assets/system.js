@@ -1,11 +1,12 @@
 // System: version, backups, certificate, signing keys, the settings in effect, and who is signed in to this page.
-/** @import { SignedIn, SigningKey, System } from '../../admin/transport/response-types.ts' */
+/** @import { Archive, SignedIn, SigningKey, System } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page, Tone, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm } from './dialog.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { ago, at, badge, button, callout, count, facts, heading, loading, mono, stored } from './parts.js'
+import { asCommand, deed } from './remedies.js'
 import { table } from './table.js'
 import { notInstallation } from './upstreams.js'
 import { you } from './you.js'
@@ -25,6 +26,8 @@ export const view = (page) => {
   let system
   /** @type {SigningKey[]} */
   let keys = []
+  /** @type {Archive[]} */
+  let archives = []
   /** @type {SignedIn[] | undefined} */
   let sessions
   /** @type {Content} */
@@ -33,7 +36,11 @@ export const view = (page) => {
     ;({ data: sessions } = await get('/admin/sessions'))
     if (refused !== undefined) return
     try {
-      ;[{ data: system }, { data: keys }] = await Promise.all([get(path), get(`${path}/signing-keys`)])
+      ;[{ data: system }, { data: keys }, { data: archives }] = await Promise.all([
+        get(path),
+        get(`${path}/signing-keys`),
+        get(`${path}/archives`, { limit: archivesShown }),
+      ])
     } catch (error) {
       refused = notInstallation(error)
     }
@@ -41,7 +48,7 @@ export const view = (page) => {
   page.poll(load)
   const rotate = async () => {
     const body = html`<p>A new key is published now and signs in about five minutes. Tokens that were issued stay valid, and no request fails.</p>
-      <p>If a key may have leaked, use <code>latchkey signing-keys rotate --revoke</code> instead: it ends all tokens at once.</p>`
+      <p>If a key may have leaked, revoke it instead, on the server: all tokens end at once.</p>${asCommand('latchkey signing-keys rotate --revoke')}`
     if (!(await confirm({ title: 'Rotate the signing key?', body, action: 'Rotate' }))) return
     await send('POST', `${path}/signing-keys/rotate`, {})
     notify('ok', 'The new key is published')
@@ -62,13 +69,15 @@ export const view = (page) => {
       await send('DELETE', `/admin/sessions/${segment(id)}`)
     await load()
   }
-  return () => html`${you(page)}${refused ?? (system === undefined ? loading() : installation(page, system, keys, rotate))}
+  return () => html`${you(page)}${refused ?? (system === undefined ? loading() : installation(page, system, keys, rotate, archives))}
     ${sessions === undefined ? nothing : sessionList(page, sessions, end, endAll)}
     <p><a href="#/manual/operating">How to operate the server</a>, <a href="#/manual/backup">backups</a>, <a href="#/manual/disaster">after a failure</a></p>`
 }
 
-/** @param {Page} page @param {System} system @param {SigningKey[]} keys @param {() => Promise<void>} rotate */
-function installation(page, system, keys, rotate) {
+const archivesShown = 20
+
+/** @param {Page} page @param {System} system @param {SigningKey[]} keys @param {() => Promise<void>} rotate @param {Archive[]} archives */
+function installation(page, system, keys, rotate, archives) {
   const { backup, tls, settings, nodes } = system
   return html`<div class="columns even">
       <section class="card">${heading('Server')}
@@ -83,9 +92,9 @@ function installation(page, system, keys, rotate) {
         ])}
         ${tls?.failure ? callout('bad', html`The new certificate cannot be used: ${stored(tls.failure)}`) : nothing}
       </section>
-      <section class="card">${heading('Backups')}${backups(backup)}</section>
+      <section class="card">${heading('Backups', backup.folder === null ? nothing : deed(page, 'backup.create', ''))}${backups(backup)}</section>
     </div>
-    ${nodes.length === 0 ? nothing : nodeTable(nodes)}
+    ${nodes.length === 0 ? nothing : nodeTable(nodes)}${archiveList(archives)}
     <section class="stack">
       ${heading('Signing keys', page.may('signing_keys.rotate') ? button(page, 'Rotate', rotate) : nothing)}
       ${table({
@@ -121,6 +130,25 @@ function installation(page, system, keys, rotate) {
             rows: Object.entries(settings),
           })}</details></section>`
     }`
+}
+
+/** @param {Archive[]} rows */
+function archiveList(rows) {
+  return html`<section class="stack">${heading('Archives')}
+    ${table({
+      label: 'Archives',
+      columns: [
+        { title: 'File', isHeader: true, cell: ({ folder, file }) => mono(`${folder}/${file}`, 200) },
+        { title: 'Rows', cell: ({ kind, rows: number }) => `${count(number)} of ${kind}` },
+        { title: 'From', cell: ({ from }) => at(from) },
+        { title: 'To', cell: ({ to }) => at(to) },
+        { title: 'State', cell: ({ state }) => badge(state === 'finished' ? 'ok' : 'info', state) },
+      ],
+      rows,
+      empty: html`<p class="muted">Old exchanges and usage stay in the database. <a href="#/manual/retention">How to move them into files</a></p>`,
+    })}
+    ${asCommand('latchkey archive --help', 'Archive now, or verify the files, as a command')}
+  </section>`
 }
 
 /** @param {System['nodes']} rows */

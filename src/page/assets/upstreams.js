@@ -1,12 +1,15 @@
 // Inference servers and prices: what runs and waits now, the servers in the order in which they are tried, each with a check, and what models
 // cost.
 /** @import { Price, Queue, Upstream } from '../../admin/transport/response-types.ts' */
-/** @import { Column, Content, View } from '../types.ts' */
+/** @import { Column, Content, Page, View } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
+import { priceForm, upstreamForm } from './installation-forms.js'
 import { createListing, partOf } from './listing.js'
-import { html } from './lit-html.js'
-import { ago, badge, button, callout, code, count, empty, heading, loading, money, mono, stored } from './parts.js'
+import { html, nothing } from './lit-html.js'
+import { ago, badge, button, callout, count, empty, heading, loading, money, mono, stored } from './parts.js'
 import { queueSeconds, queueSection } from './queue.js'
+import { asCommand } from './remedies.js'
+import { href } from './router.js'
 import { table } from './table.js'
 
 const path = '/installation'
@@ -28,6 +31,13 @@ function withoutServer(error) {
 
 /** @type {View} */
 export const view = (page) => {
+  const [kind, name] = page.path
+  if (kind === 'prices') return priceForm(page, name === 'new' ? undefined : name)
+  return kind === undefined ? list(page) : upstreamForm(page, kind)
+}
+
+/** @type {View} */
+function list(page) {
   /** @type {Upstream[] | undefined} */
   let upstreams
   /** @type {Queue | undefined} */
@@ -72,18 +82,19 @@ export const view = (page) => {
       <span class="muted">${count(found.milliseconds)} ms</span></span>`
   }
   const action = (/** @type {Upstream} */ upstream) =>
-    button(page, 'Check', () => check(upstream), '', `Check ${upstream.name.slice(0, 100)}`)
+    html`${button(page, 'Check', () => check(upstream), '', `Check ${upstream.name.slice(0, 100)}`)} ${page.may('upstreams.tune') && upstream.created_at !== null ? html`<a class="button" href=${href(['upstreams', upstream.id])} aria-label=${`Edit ${upstream.name.slice(0, 100)}`}>Edit</a>` : nothing}`
   return () => {
     if (refused !== undefined) return refused
     if (upstreams === undefined) return loading()
     return html`${queueSection(queue)}
       <section class="stack">${heading('Inference servers')}
-        <p class="muted">A request goes to the servers of the lowest priority number that have its model. Servers are added with <code>latchkey upstreams add</code>.</p>
+        <p class="muted">A request goes to the servers of the lowest priority number that have its model. ${upstreams.some(({ created_at: made }) => made === null) ? html`The server “configured” comes from <code>LATCHKEY_UPSTREAM_URL</code> and is changed there.` : nothing}</p>
+        ${asCommand('latchkey upstreams add --name gpu --inference-url URL', 'Add a server')}
         ${servers(upstreams, [{ title: 'Check', cell: result }, ...(page.may('upstreams.check') ? [{ title: '', align: /** @type {const} */ ('end'), cell: action }] : [])])}
       </section>
-      <section class="stack">${heading('Prices')}
+      <section class="stack">${heading('Prices', page.may('prices.set') ? html`<a class="button" href=${href(['upstreams', 'prices', 'new'])}>Set a price</a>` : nothing)}
         <p class="muted">US dollars for a million tokens, where a server does not report the cost. The most specific pattern applies.</p>
-        ${listing.show(prices)}
+        ${listing.show(pricesOf(page))}
       </section>`
   }
 }
@@ -106,8 +117,7 @@ function servers(rows, more) {
     rows,
     empty: empty(
       'No inference server',
-      'Requests have nowhere to go. Add one on the server:',
-      code('latchkey upstreams add --name gpu --inference-url URL', 'command'),
+      'Requests have nowhere to go. One is added on the server, by the command above.',
     ),
   })
 }
@@ -128,11 +138,19 @@ function laterPrices(/** @type {Price} */ { later }) {
   )
 }
 
-const prices = {
+/** @param {Page} page */
+const pricesOf = (page) => ({
   label: 'Prices',
   key: (/** @type {Price} */ { model }) => model,
   columns: /** @type {Column<Price>[]} */ ([
-    { title: 'Model', isHeader: true, cell: ({ model }) => mono(model, 200) },
+    {
+      title: 'Model',
+      isHeader: true,
+      cell: ({ model }) =>
+        page.may('prices.set')
+          ? html`<a href=${href(['upstreams', 'prices', model])}>${mono(model, 200)}</a>`
+          : mono(model, 200),
+    },
     { title: 'Prompt', align: 'end', cell: ({ prompt }) => money(prompt) },
     { title: 'Completion', align: 'end', cell: ({ completion }) => money(completion) },
     {
@@ -146,7 +164,7 @@ const prices = {
   ]),
   empty: empty(
     'No prices',
-    'Budgets count only the costs that servers report. Set prices on the server:',
-    code('latchkey prices set llama-3.1-8b --prompt 0.05 --completion 0.08', 'command'),
+    'Budgets count only the costs that servers report.',
+    asCommand('latchkey prices set llama-3.1-8b --prompt 0.05 --completion 0.08'),
   ),
-}
+})

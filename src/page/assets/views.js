@@ -19,6 +19,7 @@ export const groups = [
       { name: 'issuers', title: 'Issuers', load: () => import('./issuers.js') },
       { name: 'try', title: 'Try a token', load: () => import('./try.js') },
       { name: 'exchanges', title: 'Exchanges', load: () => import('./exchanges.js') },
+      { name: 'bundles', title: 'Key bundles', load: () => import('./bundles.js') },
     ],
   },
   {
@@ -37,6 +38,8 @@ export const groups = [
     entries: [
       { name: 'changes', title: 'Changes', load: () => import('./changes.js') },
       { name: 'audit-log', title: 'Audit log', load: () => import('./audit-log.js') },
+      { name: 'documents', title: 'Configuration', load: () => import('./documents.js') },
+      { name: 'organization', title: 'Organization', load: () => import('./organization.js') },
       { name: 'webhooks', title: 'Alerts', load: () => import('./webhooks.js') },
       { name: 'system', title: 'System', load: () => import('./system.js') },
     ],

@@ -3,16 +3,24 @@
 /** @import { Page, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
 import { confirm, openDialog } from './dialog.js'
-import { field, form, switchButton } from './form.js'
+import { editor } from './editor.js'
+import { switchButton } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { ago, badge, button, code, count, empty, heading, loading, mono, problem, stored } from './parts.js'
+import { ago, badge, button, code, count, empty, heading, loading, mono, stored } from './parts.js'
+import { href } from './router.js'
 import { table } from './table.js'
 
 const path = '/webhooks'
 
 /** @type {View} */
 export const view = (page) => {
+  const [id] = page.path
+  return id === undefined ? list(page) : webhookForm(page, id === 'new' ? undefined : id)
+}
+
+/** @type {View} */
+function list(page) {
   /** @type {Webhook[] | undefined} */
   let webhooks
   /** @type {Alert[]} */
@@ -35,17 +43,16 @@ export const view = (page) => {
     await send('DELETE', `${path}/${segment(id)}`)
     await reload()
   }
-  const add = async () => {
-    const made = await addWebhook()
-    if (made !== undefined) await reload()
-  }
   const actions = (/** @type {Webhook} */ row) =>
     html`${switchButton({ label: `Send to ${row.name.slice(0, 100)}`, on: row.enabled, onClick: () => void page.run(() => toggle(row)) })}
+      <a class="button" href=${href(['webhooks', row.id])} aria-label=${`Edit ${row.name.slice(0, 100)}`}>Edit</a>
       ${button(page, 'Test', () => test(row), '', `Test ${row.name.slice(0, 100)}`)}
       ${button(page, 'Delete', () => remove(row), 'danger', `Delete ${row.name.slice(0, 100)}`)}`
   return () => {
     if (webhooks === undefined) return loading()
-    const create = page.may('webhooks.add') ? button(page, 'Add webhook', add, 'primary') : nothing
+    const create = page.may('webhooks.add')
+      ? html`<a class="button primary" href="#/webhooks/new">Add webhook</a>`
+      : nothing
     return html`<section class="stack">
       ${heading('Webhooks', create)}
       <p class="muted">Each gets an event when a budget reaches a percent, and when something needs attention. <a href="#/manual/alerts">How to verify what arrives</a></p>
@@ -112,40 +119,30 @@ const alertColumns = [
   },
 ]
 
-/** Returns the new webhook, after its secret was shown. @returns {Promise<Webhook | undefined>} */
-async function addWebhook() {
-  const typed = { name: '', url: '' }
-  /** @type {(Webhook & { secret?: string }) | undefined} */
-  let made
-  /** @type {unknown} */
-  let failure
-  const set = (/** @type {keyof typeof typed} */ name) => (/** @type {string} */ text) => {
-    typed[name] = text
-    dialog.update()
-  }
-  const save = async (/** @type {() => void} */ close) => {
-    try {
-      made = (await send('POST', path, typed)).data
-      close()
-    } catch (error) {
-      failure = error
-      dialog.update()
-    }
-  }
-  const dialog = openDialog('Add webhook', (close) => {
-    const isEmpty = typed.name.trim() === '' || typed.url.trim() === ''
-    const asked = { onSubmit: () => void save(close), submit: 'Add webhook', disabled: isEmpty }
-    return html`<div class="body">${failure === undefined ? nothing : problem(failure)}
-      ${form(
-        asked,
-        html`${field({ label: 'Name', name: 'name', value: typed.name, onInput: set('name'), charactersMax: 128 })}
-        ${field({ label: 'URL', name: 'url', value: typed.url, onInput: set('url'), type: 'url', mono: true, help: 'https://. Private addresses need LATCHKEY_WEBHOOK_NETWORKS on the server.' })}`,
-      )}</div>`
+/** @param {Page} page @param {string} [id] none for a new one */
+const webhookForm = (page, id) =>
+  editor(page, {
+    ...{ what: 'webhook', path, back: ['webhooks'], act: /** @type {const} */ ('webhooks.add'), table: fields },
+    ...(id === undefined ? {} : { self: `${path}/${segment(id)}` }),
+    ...(id === undefined ? { title: 'New webhook', submit: 'Add webhook' } : { title: 'Edit webhook', submit: 'Save' }),
+    saved: async (response) => {
+      const secret = response?.data.secret
+      if (secret !== undefined) await showSecret(secret)
+    },
   })
-  await dialog.closed
-  if (made?.secret !== undefined) await showSecret(made.secret)
-  return made
-}
+
+/** What the API takes is in admin/kinds/webhook.ts. */
+const fields = /** @type {const} */ ({
+  name: { form: 'word', isNeeded: true, label: 'Name' },
+  url: {
+    form: 'word',
+    isNeeded: true,
+    label: 'URL',
+    help: 'With `https:`. Private addresses need LATCHKEY_WEBHOOK_NETWORKS on the server.',
+  },
+  events: { form: 'lines', label: 'Events', common: ['*'], help: 'One type per line; `*` for all' },
+  ca_pem: { form: 'text', label: 'CA certificates (PEM)', help: 'Only for a receiver with a private CA' },
+})
 
 /** @param {string} secret */
 async function showSecret(secret) {

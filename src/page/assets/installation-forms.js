@@ -1,0 +1,82 @@
+// The forms of what belongs to the installation: a price, and how much an upstream gets. Where prompts go is decided on the server: those fields are
+// shown with their command.
+/** @import { Price, Upstream } from '../../admin/transport/response-types.ts' */
+/** @import { Content, Page } from '../types.ts' */
+import { get, segment, send } from './client.js'
+import { confirm } from './dialog.js'
+import { editor } from './editor.js'
+import { sentFrom } from './fields.js'
+import { priceFields, upstreamFields } from './installation-fields.js'
+import { html, nothing } from './lit-html.js'
+import { notify } from './notice.js'
+import { button, callout, facts, money, mono } from './parts.js'
+import { asCommand } from './remedies.js'
+import { go } from './router.js'
+
+const prices = '/installation/prices'
+
+/** @param {Page} page @param {string} [model] none for a new price */
+export function priceForm(page, model) {
+  /** @type {Price | undefined} */
+  let known
+  const remove = async () => {
+    const body = html`<p>The cost of ${mono(model, 200)} is then unknown where a server does not report it. Requests that were counted keep their cost.</p>`
+    if (!(await confirm({ title: 'Remove this price?', body, action: 'Remove price', isDanger: true }))) return
+    await send('POST', `${prices}/remove`, { model })
+    notify('ok', 'The price was removed')
+    go(['upstreams'])
+  }
+  return editor(page, {
+    ...{ what: 'price', table: priceFields, act: 'prices.set', path: prices, back: ['upstreams'] },
+    title: model === undefined ? 'Set a price' : `Price of ${model}`,
+    submit: 'Set price',
+    read: async () => {
+      if (model === undefined) return undefined
+      const { data } = await get(prices, { contains: model, limit: 100 })
+      known = /** @type {Price[]} */ (data).find((price) => price.model === model)
+      return known ?? { model }
+    },
+    save: (values) => {
+      const given = Object.entries(sentFrom(priceFields, /** @type {any} */ (values)))
+      return send('POST', prices, { prices: [Object.fromEntries(given.filter(([, value]) => value !== null))] })
+    },
+    below: () =>
+      html`${laterOf(known)}${model === undefined ? nothing : html`<div>${button(page, 'Remove price', remove, 'danger')}</div>`}`,
+  })
+}
+
+/** @param {Price | undefined} price @returns {Content} */
+function laterOf(price) {
+  const rows = (price?.later ?? []).map(
+    ({ from, prompt, completion }) =>
+      /** @type {[string, Content]} */ ([from.slice(0, 10), `${money(prompt)}, ${money(completion)}`]),
+  )
+  return rows.length === 0 ? nothing : callout('info', html`<p>It changes later:</p>${facts(rows)}`)
+}
+
+/** @param {Page} page @param {string} id */
+export function upstreamForm(page, id) {
+  const self = `/installation/upstreams/${segment(id)}`
+  /** @type {Upstream | undefined} */
+  let upstream
+  page.poll(async () => {
+    upstream = (await get(self)).data
+    page.title(`Edit ${upstream?.name ?? ''}`)
+  }, 86_400)
+  return editor(page, {
+    ...{ what: 'upstream', table: upstreamFields, act: 'upstreams.tune', path: self, self, back: ['upstreams'] },
+    title: 'Edit server',
+    submit: 'Save',
+    above: () =>
+      upstream === undefined
+        ? nothing
+        : html`${facts([
+            ['URL', mono(upstream.base_url, 400)],
+            ['Credential', upstream.has_credential ? 'set' : 'none'],
+          ])}<p class="muted">Where prompts and credentials go is decided on the server.</p>
+          ${asCommand(`latchkey upstreams update ${quoted(upstream.name)} --inference-url URL`)}`,
+  })
+}
+
+/** A name for a shell. @param {string} name */
+const quoted = (name) => (/^[\w.-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`)
