@@ -13,18 +13,13 @@ export const addInput = type({ '+': 'reject', ...given(upstreamFields, 'create')
 
 export const updateInput = type({ '+': 'reject', ...given(upstreamFields, 'change'), upstream: referenceShape })
 
-/** Where prompts and credentials go, and what a machine of the server knows. Only commands set it. */
-const {
-  name: _,
-  base_url,
-  credential,
-  credential_exchange,
-  ca_pem,
-  forward_headers,
-  return_headers,
-  ...tuned
-} = upstreamFields
-/** What may be changed over HTTP: how much an upstream gets, and of which models. */
+/** What may be changed over HTTP: how much an upstream gets, and of which models. Where prompts and credentials go is not among it. */
+const { models, priority, weight, max_running, affinity, probe_path, probe_seconds, ...others } = upstreamFields
+const { send_priority, send_fairness_id, first_byte_seconds, idle_seconds } = others
+const tuned = {
+  ...{ models, priority, weight, max_running, affinity, probe_path, probe_seconds },
+  ...{ send_priority, send_fairness_id, first_byte_seconds, idle_seconds },
+} as const
 export const tuneInput = type({
   '+': 'reject',
   ...given(tuned, 'change'),
