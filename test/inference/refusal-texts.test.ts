@@ -198,6 +198,7 @@ const elsewhere: Record<string, string> = {
   client_left: 'test/spending/holds.test.ts',
   key_ended: 'test/inference/ended-stream.test.ts',
   starting: 'test/server/app.test.ts',
+  database_away_budget: 'test/nodes/grace.test.ts',
   database_not_writable: 'test/fault/full-disk.test.ts',
   database_unreachable: 'test/nodes/server-connection.test.ts',
   stopping: 'test/fault/drain.test.ts',

@@ -19,7 +19,8 @@ let skipped = 0
 const logged: string[] = []
 const dependencies = {
   monotonic: () => performance.now() + skipped,
-  log: (_level: string, event: string) => void logged.push(event),
+  log: (_level: string, event: string, { reason = '' }: Record<string, unknown> = {}) =>
+    void logged.push(event, String(reason)),
 }
 
 beforeAll(async () => {
@@ -85,6 +86,7 @@ test('while it is away, inference without budgets is served for the time that wa
   const waiting = Promise.all([infer(free, strict), postExchange(urlOf(node), form)])
   const refused = await Promise.all([infer(limited), infer(counted), infer({ key: 'sk-lk-v1-unknown' })])
   expect(refused.map(({ status }) => status)).toEqual([503, 503, 401])
+  expect(logged.filter((text) => text.includes('database_away_budget'))).toHaveLength(2)
 
   expect(await readyOf()).toEqual([200, [], ['database', 'usage']])
   expect(await readyOf(strict)).toEqual([503, ['database'], []])
