@@ -1,11 +1,21 @@
-// What the admin page costs in a large installation: `bun test/bench/page.ts`. It measures the time and bytes of the first view in Chromium, the
-// searches as somebody types, and how much longer inference requests take meanwhile. Linux with Chromium only.
+// What the admin page costs in a large installation: `bun test/bench/page.ts`. It measures the time and bytes of each view in Chromium, the
+// searches as somebody types, what a page costs that nobody uses, and how much longer inference requests take meanwhile. BENCH_PHASES=0 leaves
+// out the last, BENCH_SMALL=1 tries it with few rows. Linux with Chromium only.
 import { chromium } from 'playwright-core'
 import { fill } from './growth.ts'
 import { installLatchkey, quantile, spawnServer } from './measure.ts'
 
-const filling = { keys: 10_000, policies: 10_000, spread: 1_000_000, spreadExchanges: 200_000 }
-const [concurrency, loadMilliseconds, phases] = [8, 8_000, 3]
+const size = process.env.BENCH_SMALL === undefined ? 1 : 0.01
+const filling = {
+  keys: 10_000 * size,
+  policies: 10_000 * size,
+  spread: 1_000_000 * size,
+  spreadExchanges: 200_000 * size,
+}
+const [concurrency, loadMilliseconds, phases] = [8, 8_000, Number(process.env.BENCH_PHASES ?? 3)]
+/** Of each view, of a minute in which nobody uses the page and nothing changes, and of its memory. */
+const [viewMillisecondsMax, idleBytesMax, heapBytesMax] = [400, 10_000, 8_000_000]
+const missed: string[] = []
 
 const upstream = await spawnServer([process.execPath, 'test/bench/upstream.ts'])
 const settings = { LATCHKEY_UPSTREAM_URL: `http://127.0.0.1:${upstream.port}/v1` }
@@ -42,6 +52,7 @@ async function measure(name: string, act: () => Promise<unknown>, selector: stri
   const milliseconds = performance.now() - startedAt
   await page.waitForLoadState('networkidle')
   page.off('response', count)
+  if (milliseconds > viewMillisecondsMax) missed.push(`${name}: ${milliseconds.toFixed(0)} ms`)
   show(name, `${milliseconds.toFixed(0)} ms, ${requests} requests, ${(bytes / 1_024).toFixed(0)} KB`)
 }
 
@@ -104,6 +115,39 @@ for (const [view, first] of [
     show(`search ${view} for ${text}`, `${(performance.now() - startedAt).toFixed(0)} ms`)
   }
 }
+for (const view of [
+  'issuers',
+  'exchanges',
+  'requests',
+  'usage',
+  'changes',
+  'budgets',
+  'presets',
+  'upstreams',
+  'system',
+])
+  await measure(`the view ${view}`, () => page.goto(`${origin}/admin/#/${view}`), 'main :is(tbody tr, .empty, .card)')
+
+/** Nobody uses the page for a minute; then what it asks for in the next one is counted. */
+async function measureIdle(): Promise<void> {
+  await page.goto(`${origin}/admin/#/exchanges`)
+  await Bun.sleep(61_000)
+  const sizes: Promise<number>[] = []
+  page.on('response', (response) => {
+    const read = response.request().sizes()
+    sizes.push(read.then(({ responseBodySize: body, responseHeadersSize: head }) => body + head).catch(() => 0))
+  })
+  await Bun.sleep(60_000)
+  const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await cdp.send('Runtime.getHeapUsage')
+  show('a minute in which nobody uses the page', `${sizes.length} responses, ${bytes} bytes; heap ${usedSize} bytes`)
+  if (bytes > idleBytesMax) missed.push(`${bytes} bytes while nobody uses the page`)
+  if (usedSize > heapBytesMax) missed.push(`${usedSize} bytes of heap`)
+}
+await measureIdle()
+
 for (const path of [
   '/usage?by=day',
   '/usage?by=key&per_day=true&limit=50',
@@ -163,6 +207,7 @@ for (const [name, found] of times) {
     `p50 ${quantile(found, 0.5).toFixed(2)} ms, p99 ${p99.toFixed(2)} ms (${more}), ${found.length} requests`,
   )
 }
+show('targets', missed.length === 0 ? 'reached' : `missed: ${missed.join(', ')}`)
 await browser.close()
 await stop()
 await upstream.stop()
