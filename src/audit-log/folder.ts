@@ -5,17 +5,19 @@ import { dirname, join } from 'node:path'
 import type { Orm } from '../../db/file/open.ts'
 import type { LogEntry } from '../../db/tables/audit-log.ts'
 import { listLogRecords } from '../../db/tables/log-records.ts'
-import { entryText, leafHash } from './entry.ts'
+import { entryText } from './entry.ts'
 import { proveRow, type SignedSize } from './prove.ts'
 import { parseCheckpoint } from './transparency/checkpoint.ts'
+import { hashLeafText } from './transparency/merkle.ts'
 import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from './transparency/tiles.ts'
 import { readEntries, readHashes } from './tree.ts'
 
 /** The bytes of a tile or bundle, from the database; undefined for one whose entries were pruned. */
 export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promise<Uint8Array | undefined> {
   if (level !== 'entries' && level > 0) return Buffer.concat(await readHashes(orm, level, ...spanOf({ index, width })))
-  const entries = await readTileEntries(orm, index, width)
-  return level === 0 ? entries && hashesOf(entries) : entries && bundleOf(entries)
+  const texts = (await readTileEntries(orm, index, width))?.map(entryText)
+  if (texts === undefined) return undefined
+  return level === 0 ? Buffer.concat(texts.map(hashLeafText)) : bundleOf(texts)
 }
 
 /** @throws Error if some are missing: a tile is pruned as a whole */
@@ -27,12 +29,8 @@ async function readTileEntries(orm: Orm, index: number, width: number): Promise<
   return entries
 }
 
-function bundleOf(entries: readonly LogEntry[]): Uint8Array {
-  return formatBundle(entries.map((entry) => Buffer.from(entryText(entry))))
-}
-
-function hashesOf(entries: readonly LogEntry[]): Uint8Array {
-  return Buffer.concat(entries.map(leafHash))
+function bundleOf(texts: readonly string[]): Uint8Array {
+  return formatBundle(texts.map((text) => Buffer.from(text)))
 }
 
 /** The folder of what says which entries were pruned: proofs of the records of the log. */
@@ -47,11 +45,12 @@ export async function publish(orm: Orm, folder: string, signed: SignedSize): Pro
   const published = parseCheckpoint(await readText(join(folder, 'checkpoint')))?.size ?? 0
   for (const tile of tilesOf(size, Math.min(published, size))) {
     if (tile.level === 'entries') {
-      // A tile of leaves has the hashes of a bundle: they are read once.
+      // A tile of leaves has the hashes of a bundle: both come from one text of each entry.
       const entries = await readTileEntries(orm, tile.index, tile.width)
       if (entries === undefined) continue
-      await writeTile(folder, tile, bundleOf(entries))
-      await writeTile(folder, { ...tile, level: 0 }, hashesOf(entries))
+      const texts = entries.map(entryText)
+      await writeTile(folder, tile, bundleOf(texts))
+      await writeTile(folder, { ...tile, level: 0 }, Buffer.concat(texts.map(hashLeafText)))
     } else if (tile.level > 0)
       await writeTile(folder, tile, Buffer.concat(await readHashes(orm, tile.level, ...spanOf(tile))))
   }

@@ -144,7 +144,8 @@ function problemIn(chunk: Chunk): LogProblem | undefined {
 
 /** Whole tiles, and a few milliseconds of work. */
 const entriesAtOnce = 4 * tileWidth
-const prunedTilesAtOnce = 1_000
+/** A database server sends few BLOBs at a time (db/remote/bounded-response.ts). */
+const prunedTilesAtOnce = 256
 
 /** Reads entries with their rows, and the stored hashes of their tiles. The next ones are read while the last ones are checked. */
 async function* readChunks(orm: Orm, size: number, pruned: readonly PrunedRange[]): AsyncGenerator<Chunk> {

@@ -1,15 +1,21 @@
 // An installation moves from a database file to a server and back, and every row comes along.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { Database } from '../../db/file/open.ts'
+import { createWriter } from '../../db/write/write.ts'
 import { dependencies } from '../../scripts/shared/command-line.ts'
 import { runInProcess } from '../../scripts/shared/in-process.ts'
 import type { OperationResponse } from '../../src/admin/operations.ts'
+import { archiveRows } from '../../src/archive/archive-rows.ts'
+import { createAuditLog } from '../../src/audit-log/audit-log.ts'
+import { verifyDatabase } from '../../src/audit-log/verify-database.ts'
 import { copyDatabase } from '../../src/nodes/copy-database.ts'
 import { openConfigured } from '../../src/nodes/load.ts'
 import { loadConfig } from '../../src/settings/config.ts'
 import { type HranaServer, startHranaServer } from '../support/hrana-server.ts'
 import { startTestServer, type TestServer, temporaryFolder } from '../support/latchkey.ts'
 import { rejectionOf } from '../support/rejection.ts'
+import { auditRow, insertOrganizationRows, organizationRows } from '../support/rows.ts'
 import { testMasterKey } from '../support/server-kind.ts'
 
 const folder = temporaryFolder()
@@ -113,4 +119,48 @@ test('an interrupted copy is refused by anyone who opens it', async () => {
   expect((await rejectionOf(copy)).message).toBe('interrupted')
   expect(await half.open(false)).toMatchObject({ message: expect.stringContaining('interrupted') })
   await target.close()
+})
+
+test('archives and pruned entries come along, and the copy begins a new audit log that verifies', async () => {
+  const [from, to] = [
+    await startHranaServer({ path: join(folder.path, 'log.db') }),
+    `file:${join(folder.path, 'log-copy.db')}`,
+  ]
+  const logOf = (opened: Database) => {
+    const writer = createWriter(opened, () => {})
+    const auditLog = { mode: 'full', folder: undefined } as const
+    const masterKey = { kind: 'value', hex: testMasterKey } as const
+    const log = createAuditLog({ database: opened, writer, auditLog, masterKey, now: Date.now, log: () => {} })
+    return { writer, log }
+  }
+  const source = await openedAt(from.url, true)
+  const { writer, log } = logOf(source)
+  await writer.write(insertOrganizationRows(source, organizationRows('acme')))
+  const rows = Array.from({ length: 800 }, (_, id) => ({ ...auditRow(`request ${id}`), at: id + 1 }))
+  await Promise.all(rows.map((row) => writer.appendAudit(row)))
+  const before = await log.checkpoint()
+  const { orm, reader } = source
+  const context = {
+    ...{ database: source, node: null, orm, reader, writer, now: Date.now },
+    rest: async () => {},
+    log: () => {},
+  }
+  const due = { kind: 'exchanges', before: 700, folder: folder.path, by: { kind: 'local' } } as const
+  await archiveRows(context, due, { onProgress: () => {}, onArchived: () => {} })
+  expect(await log.prune()).toBe(256)
+  await writer.close()
+  await source.close()
+
+  await copyDatabase(sideOf(from.url), sideOf(to), () => {})
+  const target = await openedAt(to)
+  const copied = logOf(target)
+  const after = await copied.log.checkpoint()
+  expect(after.epoch).not.toBe(before.epoch)
+  const found = await verifyDatabase(target.orm, { epoch: after.epoch, mode: 'full' })
+  expect(found).toMatchObject({ problems: [], pruned: 256, uncovered: 0, checkpoints: 1 })
+  const { rows: records } = await target.client.execute("select body from log_records where kind = 'restore'")
+  expect(records).toMatchObject([{ body: expect.stringContaining(`${before.size}`) }])
+  await copied.writer.close()
+  await target.close()
+  await from.close()
 })
