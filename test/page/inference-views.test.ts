@@ -142,12 +142,13 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   })
 
   test('compares versions of a preset, designates one and completes a request with it', async () => {
-    await go('#/presets/support')
+    await go('#/presets/support?tab=versions')
     await heading('support')
     await page.getByRole('table', { name: 'Changed fields' }).getByText('temperature').waitFor()
     await button('Designate version 1').click()
     await button('Designate').click()
     await button('Designate version 2').waitFor()
+    await go('#/presets/support?tab=try')
     await button('Complete the request').click()
     await page.getByText('Completed with').waitFor()
     expect(await page.locator('main pre').last().textContent()).toContain('"temperature": 0.2')
