@@ -1,4 +1,4 @@
-// The tables of the transparent audit log, as drizzle sees them (migrations/0028_audit_log.sql, 0047_pruning.sql).
+// The tables of the transparent audit log, as drizzle sees them (migrations/0028_audit_log.sql, 0045_pruning.sql).
 import { blob, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core'
 import { time } from './columns.ts'
 

@@ -44,9 +44,9 @@ import budgetSlices from './migrations/0040_budget_slices.sql' with { type: 'tex
 import priceVersions from './migrations/0041_price_versions.sql' with { type: 'text' }
 import alerts from './migrations/0042_alerts.sql' with { type: 'text' }
 import signIn from './migrations/0043_sign_in.sql' with { type: 'text' }
-import pageMaxAge from './migrations/0046_page_max_age.sql' with { type: 'text' }
-import pruning from './migrations/0047_pruning.sql' with { type: 'text' }
-import requestOutcomes from './migrations/0049_request_outcomes.sql' with { type: 'text' }
+import pageMaxAge from './migrations/0044_page_max_age.sql' with { type: 'text' }
+import pruning from './migrations/0045_pruning.sql' with { type: 'text' }
+import requestOutcomes from './migrations/0046_request_outcomes.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -94,9 +94,9 @@ export const migrations: Migration[] = [
   { version: 41, name: 'price_versions', statements: statementsOf(priceVersions) },
   { version: 42, name: 'alerts', statements: statementsOf(alerts) },
   { version: 43, name: 'sign_in', statements: statementsOf(signIn) },
-  { version: 46, name: 'page_max_age', statements: statementsOf(pageMaxAge) },
-  { version: 47, name: 'pruning', statements: statementsOf(pruning) },
-  { version: 49, name: 'request_outcomes', statements: statementsOf(requestOutcomes) },
+  { version: 44, name: 'page_max_age', statements: statementsOf(pageMaxAge) },
+  { version: 45, name: 'pruning', statements: statementsOf(pruning) },
+  { version: 46, name: 'request_outcomes', statements: statementsOf(requestOutcomes) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -1,5 +1,5 @@
 // What leaves the transparent audit log: entries of whole tiles whose rows and salts are in an archive. The triggers of
-// migrations/0047_pruning.sql refuse every other deletion.
+// migrations/0045_pruning.sql refuse every other deletion.
 import { and, asc, eq, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { logCheckpoints, logEntries, logPruned } from '../schema/log-schema.ts'
