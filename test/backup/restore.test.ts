@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { migrations } from '../../db/schema/migrate.ts'
+import { latestSchema } from '../../db/schema/migrate.ts'
 import { type Manifest, manifestLine, readManifest } from '../../src/backup/backup-file.ts'
 import { planReplacement } from '../../src/backup/restore.ts'
 import type { BackupCheck } from '../../src/backup/verify.ts'
@@ -293,7 +293,7 @@ describe('refused is', () => {
     ['a size that is too large', { manifest: { database_bytes: 9e15 } }, /^file: .*bytes where its manifest says/],
     [
       'a schema of the future',
-      { sql: `insert into schema_migrations values (${migrations.length + 1}, 'future', 1)` },
+      { sql: `insert into schema_migrations values (${latestSchema + 1}, 'future', 1)` },
       /^contents: .*newer than this program/,
     ],
   ]

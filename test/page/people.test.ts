@@ -14,7 +14,7 @@ const buttons = [
   ['#/budgets', 'Budgets', 'link', 'Create budget', 'budgets.create'],
   ['#/policies', 'Policies', 'link', 'New policy', 'policies.create'],
   ['#/issuers', 'Issuers', 'link', 'Add issuer', 'issuers.add'],
-  ['#/webhooks', 'Alerts', 'button', 'Add webhook', 'webhooks.add'],
+  ['#/webhooks', 'Alerts', 'link', 'Add webhook', 'webhooks.add'],
   ['#/system', 'System', 'button', 'Sign out everywhere', 'sessions.end'],
   ['#/system', 'System', 'button', 'Rotate', 'signing_keys.rotate'],
 ] as const

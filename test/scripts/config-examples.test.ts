@@ -24,7 +24,9 @@ test.each([...examples])('%s', async (_name, text) => {
   expect([fits(document), fits.errors]).toEqual([true, null])
   const plan = await latchkey.admin<Plan>('config.plan', { document })
   expect(plan.counts).toMatchObject({ create: 2 + document.policies.length })
-  expect(plan.findings.flatMap(({ findings }) => findings)).toEqual([])
+  // A note is advice on what the platform does, not on the example.
+  const found = plan.findings.flatMap(({ findings }) => findings)
+  expect(found.filter(({ level }) => level !== 'note')).toEqual([])
   expect(plan.failed_tests).toEqual([])
   for (const { tests } of document.policies) {
     expect(tests.filter(({ expect }) => expect === 'allow').length).toBeGreaterThan(0)

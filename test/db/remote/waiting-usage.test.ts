@@ -173,7 +173,7 @@ test('a line that was torn by a power loss is dropped, since nobody got its resp
   expect(torn.rows()).toBe(1)
   await torn.commit(rowsOf('c'))
   await torn.close()
-  // What came after it is a line by itself.
+  // What came after it is a line too.
   expect((await readWaiting(path)).damaged).toBe(0)
   server.state.behavior = 'takes'
   const next = await openOn(server, path)
