@@ -9,7 +9,7 @@ import { readDatabaseFile } from '../support/database-file.ts'
 import { briefRuntime, temporaryFolder } from '../support/latchkey.ts'
 
 const chance = createChance('archive-kill')
-const kills = killsOr(5)
+const kills = killsOr(4)
 const rowsPerRound = 900
 const process_ = join(import.meta.dirname, '../support/archive-process.ts')
 const tables = { exchanges: 'exchange_audit', usage: 'usage' } as const

@@ -16,7 +16,7 @@ const chance = createChance('backup')
 
 const { afterAll, beforeAll, test } = onFile('backup by copy')
 
-const kills = killsOr(5)
+const kills = killsOr(4)
 
 let installation: Installation
 let issuerUrl: string

@@ -8,7 +8,7 @@ import { type Installation, install } from '../support/installation.ts'
 
 const chance = createChance('config-crash')
 
-const rounds = killsOr(5)
+const rounds = killsOr(4)
 const policiesPerRound = 60
 
 let installation: Installation

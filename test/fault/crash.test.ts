@@ -15,7 +15,7 @@ import {
   type State,
 } from '../support/load.ts'
 
-const rounds = killsOr(5)
+const rounds = killsOr(4)
 /** Dollars per million tokens. Each request counts three prompt and three completion tokens. */
 const price = { model: 'echo', prompt: 1, completion: 2 }
 const nanodollarsPerRequest = 3 * 1_000 + 3 * 2_000

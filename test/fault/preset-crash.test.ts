@@ -9,7 +9,7 @@ import { bodyOf, type Preset, type Version } from '../support/preset-client.ts'
 
 const chance = createChance('preset-crash')
 
-const rounds = killsOr(5)
+const rounds = killsOr(4)
 const slugs = ['a', 'b', 'c', 'd']
 const clientsPerSlug = 8
 

@@ -13,7 +13,7 @@ const chance = createChance('restore')
 
 const { afterAll, afterEach, beforeAll, beforeEach, test } = onFile('backup by copy')
 
-const kills = killsOr(5)
+const kills = killsOr(4)
 
 let installed: Installation
 let backup: string

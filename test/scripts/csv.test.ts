@@ -6,7 +6,7 @@ import { csv } from '../../scripts/shared/render.ts'
 
 /** The page's function, which its module keeps to itself beside what only a browser can load. */
 const ofPage = /^function cell\(value\) \{\n.*?^\}$/ms.exec(
-  readFileSync(join(import.meta.dir, '../../src/page/assets/csv.js'), 'utf8'),
+  readFileSync(join(import.meta.dir, '../../src/page/assets/export.js'), 'utf8'),
 )?.[0]
 const cellOfPage = new Function(`${ofPage}; return cell`)() as (value: unknown) => string
 const cellOfCommand = (value: unknown) => csv([{ value }]).slice('value\n'.length)

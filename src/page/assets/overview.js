@@ -112,7 +112,7 @@ export const view = (page) => {
 const parts = [
   { title: 'Issuers', areas: ['issuers'], place: 'issuers' },
   { title: 'Policies', areas: ['policies', 'organizations'], place: 'policies' },
-  { title: 'Budgets', areas: ['budgets'], place: 'keys' },
+  { title: 'Budgets', areas: ['budgets'], place: 'budgets' },
   { title: 'Inference servers', areas: ['upstreams'], place: 'upstreams' },
   { title: 'Database and disk', areas: ['server', 'database', 'disk', 'archive'], place: 'system' },
   { title: 'Backup', areas: ['backup'], place: 'system' },
