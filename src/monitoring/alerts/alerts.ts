@@ -56,16 +56,16 @@ export function createAlerts(options: AlertsOptions): Alerts {
       } catch (error) {
         waiting = [...drafts, ...waiting].slice(0, waitingMax)
         log('error', 'alerts_not_saved', { reason: describeError(error) })
-        return
+        break
       }
     }
+    // In the turn in which nothing was left, so that what is raised next begins to be saved.
+    saving = undefined
   }
 
   const retry = () => {
     if (waiting.length === 0 && saving === undefined) return Promise.resolve()
-    saving ??= saveAll().finally(() => {
-      saving = undefined
-    })
+    saving ??= saveAll()
     return saving
   }
 

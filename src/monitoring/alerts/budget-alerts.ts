@@ -13,6 +13,8 @@ export type BudgetAlerts = {
   look: (budget: Budget, counter: string, at: number) => void
   /** Looks at all counters, while other work goes on. */
   lookAtAll: (at: number) => Promise<void>
+  /** Waits until every look at all counters that has begun is over. */
+  settle: () => Promise<void>
 }
 
 /** What is remembered only saves commits: the name of an alert makes it happen once. */
@@ -23,6 +25,7 @@ export function createBudgetAlerts(
   alerts: Alerts,
 ): BudgetAlerts {
   const raised = new Set<string>()
+  let looking: Promise<unknown> = Promise.resolve()
 
   function look(budget: Budget, counter: string, at: number): void {
     const { alerts: percents, organizationId } = budget.row
@@ -49,16 +52,23 @@ export function createBudgetAlerts(
     }
   }
 
+  async function lookAtAll(at: number): Promise<void> {
+    const pace = createPace()
+    for (const budget of budgets.all())
+      for (const counter of budgets.sums().countersOf(budget)) {
+        look(budget, counter, at)
+        await pace()
+      }
+  }
+
   return {
     look,
-    lookAtAll: async (at) => {
-      const pace = createPace()
-      for (const budget of budgets.all())
-        for (const counter of budgets.sums().countersOf(budget)) {
-          look(budget, counter, at)
-          await pace()
-        }
+    lookAtAll: (at) => {
+      const own = lookAtAll(at)
+      looking = Promise.all([looking, own])
+      return own
     },
+    settle: async () => void (await looking),
   }
 }
 

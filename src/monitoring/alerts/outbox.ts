@@ -70,14 +70,19 @@ export function createOutbox(options: OutboxOptions): Outbox {
     const entry = { working: Promise.resolve(), again: true }
     busy.set(webhook.id, entry)
     const work = async () => {
-      while (entry.again && !stopping.signal.aborted) {
-        entry.again = false
-        await deliverTo(options, webhook, stopping.signal)
+      try {
+        while (entry.again && !stopping.signal.aborted) {
+          entry.again = false
+          await deliverTo(options, webhook, stopping.signal)
+        }
+      } catch (error) {
+        log('error', 'alerts_not_delivered', { reason: describeError(error) })
+      } finally {
+        // In the turn in which nothing was left, so that nobody wakes work that has ended.
+        busy.delete(webhook.id)
       }
     }
     entry.working = work()
-      .catch((error: unknown) => log('error', 'alerts_not_delivered', { reason: describeError(error) }))
-      .finally(() => busy.delete(webhook.id))
     return entry.working
   }
 

@@ -46,8 +46,9 @@ const ask = async ({ key }: Key, times = 1) => {
 }
 /** All that was raised is saved and sent. */
 const settle = async () => {
-  const { alerts, outbox, follow } = latchkey.server.context
+  const { alerts, budgetAlerts, outbox, follow } = latchkey.server.context
   await follow.fresh()
+  await budgetAlerts.settle()
   await alerts.settle()
   await outbox.deliver()
 }
