@@ -22,12 +22,23 @@ export function auditLogCommands(): Command[] {
 }
 
 function proveCommand(): Command {
-  const made = command('prove [request-id]', 'Print a proof that the audit log has an exchange or a change', [
-    'audit prove 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6 > exchange.tlog-proof',
-    'audit prove --change 17 > change.tlog-proof',
-  ])
+  const made = command(
+    'prove [request-id]',
+    'Print a proof that the audit log has an exchange, a request or a change',
+    [
+      'audit prove 01a1feb6-0bde-7947-b3a3-0ae6b3f500f6 > exchange.tlog-proof',
+      'audit prove 01a1feb6-2f4c-7d10-9c3e-5b8a2f6d7e90 > request.tlog-proof',
+      'audit prove --change 17 > change.tlog-proof',
+    ],
+  )
     .option('--change <id>', 'a change, by the id that `audit changes --json` shows', wholeNumber)
     .option('--record <id>', 'a record of the log itself, such as the totals of a day', wholeNumber)
+    .addHelpText(
+      'after',
+      `
+The request id is the header x-request-id of a response: that of an exchange or of an inference request. A request has a proof once its day (UTC)
+has ended and the log has the totals of the day, 15 minutes later.`,
+    )
   return operationCommand(
     made,
     'audit.prove',

@@ -117,8 +117,9 @@ function verifyProof(text: string, keys: VerifierKey[], witnessKeys: VerifierKey
   const found = results.find(({ problem }) => problem === undefined) ?? (results[0] as CheckedProof)
   if (found.problem !== undefined)
     return { isRight: false, response: { ok: false, problem: found.problem }, drawn: `✗ ${explained[found.problem]}` }
-  const { problem: _, row, ...proven } = found
-  const response = { ok: true, ...proven, row: JSON.parse(row) as unknown }
+  const { problem: _, row, request, ...proven } = found
+  const ofDay = request === undefined ? {} : { request: { ...request, row: JSON.parse(request.row) as unknown } }
+  const response = { ok: true, ...proven, row: JSON.parse(row) as unknown, ...ofDay }
   return { isRight: true, response, drawn: drawProof(found) }
 }
 
@@ -129,6 +130,7 @@ const explained: Record<ProofProblem, string> = {
   wrong_signature: 'The signature of the checkpoint is wrong',
   no_row: 'The proof does not bring its row along',
   other_row: 'The row is not the one that the log has',
+  other_request: 'The day does not have this request as it is here',
   not_included: 'The checkpoint does not have this entry',
   wrong_cosignature: 'The signature of a witness is wrong',
 }
@@ -140,12 +142,16 @@ function drawProof({
   kind,
   at,
   row,
+  request,
   witnesses,
 }: Extract<CheckedProof, { problem: undefined }>): string {
   return [
     `✓ Entry ${index} of ${size} in ${printable(origin)}: ${kind} of ${moment(at)} UTC`,
+    ...(request === undefined
+      ? []
+      : [`✓ Request ${request.index + 1} of ${request.rows} that its organization made on ${printable(request.day)}`]),
     ...drawWitnesses(witnesses),
-    printable(row),
+    printable(request?.row ?? row),
   ].join('\n')
 }
 

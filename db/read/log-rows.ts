@@ -95,6 +95,19 @@ export function readLoggedRows(orm: Orm, source: RowSource, range: LoggedRange):
   return readPacked(orm, source, packedOf[source], range)
 }
 
+/** The ledger rows of an organization and a time: includes `since`, excludes `until`, in milliseconds since 1970 UTC. */
+export type LedgerDay = { organizationId: string; since: number; until: number }
+
+/** As `readLoggedRows`, of one day of the ledger alone. */
+export function readDayRows(
+  orm: Orm,
+  { organizationId, since, until }: LedgerDay,
+  range: LoggedRange,
+): Promise<LoggedRow[]> {
+  const isOfDay = sql`organization_id = ${organizationId} and at >= ${since} and at < ${until}`
+  return readPacked(orm, 'usage', packedOf.usage, range, isOfDay)
+}
+
 /** As `readLoggedRows`, with the lines that rows have once a subject is erased. `isOnly`: without the rows of others. */
 export function readErasedRows(
   orm: Orm,

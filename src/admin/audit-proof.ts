@@ -1,8 +1,11 @@
-// The admin operation that proves a row: an exchange, also one that moved to an archive, a change or a record of the log.
+// The admin operation that proves a row: an exchange, also one that moved to an archive, an inference request, a change or a record of the log.
 import type { LogSource } from '../../db/schema/log-schema.ts'
 import { findAudit } from '../../db/tables/audit.ts'
+import { findUsage } from '../../db/tables/usage.ts'
 import { findArchivedExchange } from '../archive/find-exchange.ts'
 import { type BuiltProof, proveArchived, proveRow, type SignedSize } from '../audit-log/prove.ts'
+import { dayOf, type LedgerRow, proveRequest } from '../audit-log/prove-request.ts'
+import { nextClosingAt } from '../audit-log/usage-days.ts'
 import { Fault } from '../fault.ts'
 import { timeOfRequest } from '../http/request-id.ts'
 import { offsetMax } from '../limits.ts'
@@ -18,7 +21,7 @@ const rowId = type(`1 <= number.integer <= ${offsetMax}`)
 const proveInput = type({
   '+': 'reject',
   ...organizationInput,
-  'request_id?': uuidShape.configure({ says: 'The x-request-id of an exchange' }),
+  'request_id?': uuidShape.configure({ says: 'The x-request-id of an exchange or an inference request' }),
   'change_id?': rowId.configure({ says: 'The id of a change by an administrator' }),
   'record_id?': rowId.configure({ says: 'The id of a record, which belongs to the whole installation' }),
 })
@@ -36,8 +39,8 @@ export const proofResponse = type({
 }).configure({ title: 'AuditProof' })
 
 /**
- * A proof that the log has an exchange, a change or a record, under a checkpoint of this moment.
- * @throws Fault `not_found` if neither the database nor an archive has a matching row; `conflict` if it was erased
+ * A proof that the log has an exchange, a request, a change or a record, under a checkpoint of this moment.
+ * @throws Fault `not_found` if neither the database nor an archive has a matching row; `conflict` if it was erased, or the day of a request has no record
  */
 async function prove(
   context: ProveContext,
@@ -58,7 +61,7 @@ async function prove(
 
 const erased = 'This row was erased: nothing can prove what it was'
 
-type ProveContext = Needs<'orm' | 'reader' | 'database' | 'auditLog' | 'registry' | 'queueReads'>
+type ProveContext = Needs<'orm' | 'reader' | 'database' | 'auditLog' | 'registry' | 'queueReads' | 'now'>
 type KnownRow = { source: LogSource; id: number } | { prove: (signed: SignedSize) => Promise<BuiltProof> }
 
 async function findRow(
@@ -74,7 +77,42 @@ async function findRow(
   const point = { requestId: (requestId ?? '').toLowerCase(), at: timeOfRequest(requestId ?? '') }
   const found = await findAudit(context.reader, point)
   if (found !== undefined) return { source: 'exchanges', id: found.id }
+  const request = await findUsage(context.reader, point)
+  if (request !== undefined) return { prove: (signed) => proveFromLedger(context, signed, request) }
   return { prove: (signed) => proveFromArchive(context, signed, point, organization) }
+}
+
+/** It reads a whole day: one proof at a time, and few wait. */
+async function proveFromLedger(
+  { reader, auditLog, queueReads, now }: ProveContext,
+  signed: SignedSize,
+  row: LedgerRow,
+): Promise<BuiltProof> {
+  if (auditLog.settings.mode !== 'full')
+    throw new Fault('not_found', 'The audit log does not cover requests: LATCHKEY_AUDIT_LOG leaves them out')
+  const proven = await queueReads('ledger', () => proveRequest(reader, signed, row))
+  const day = dayOf(row.at)
+  if (proven === undefined)
+    throw new Fault('unavailable', 'Several proofs of requests are waiting: try again when they have ended')
+  if (proven === 'open') {
+    const due = new Date(nextClosingAt(now())).toISOString().slice(0, 16)
+    throw new Fault(
+      'conflict',
+      `This request of ${day} has a proof once the log has the totals of its day: after ${due}Z`,
+    )
+  }
+  if (proven === 'erased')
+    throw new Fault(
+      'conflict',
+      `Requests of ${day} were erased: a trail proves the others, with the record of the erasure`,
+    )
+  if (proven === 'archived')
+    throw new Fault('conflict', `Requests of ${day} are in archives, and only the whole day proves one of them`)
+  if (proven === 'different')
+    throw new Fault('conflict', `The ledger of ${day} is not the one whose totals were logged`, {
+      hint: ': run `latchkey audit verify`',
+    })
+  return proven
 }
 
 /** It reads whole files: one proof at a time, and few wait. */
@@ -92,7 +130,7 @@ async function proveFromArchive(
     throw new Fault('unavailable', 'Several proofs from archives are waiting: try again when they have ended')
   const proven = await queued
   if (proven === undefined)
-    throw new Fault('not_found', `There is no exchange with the request id ${point.requestId}`, {
+    throw new Fault('not_found', `There is no exchange or inference request with the request id ${point.requestId}`, {
       hint: await hintAtArchive(context, point.at),
     })
   if (proven === 'without_leaf') throw new Fault('not_found', 'The audit log does not cover this archived exchange')
@@ -107,5 +145,5 @@ function rejectForeign({ registry }: Needs<'registry'>, line: string, organizati
   const isCommon = columns.organization_id === null && 'actor' in columns
   if (isCommon && isInstallationOrganization(registry, organization)) return
   if (columns.organization_id !== organization)
-    throw new Fault('not_found', 'This exchange or change does not exist in the organization')
+    throw new Fault('not_found', 'This row does not exist in the organization')
 }

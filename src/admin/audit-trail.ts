@@ -8,11 +8,12 @@ import { listFilesHolding } from '../../db/tables/archives.ts'
 import { type ErasedSubject, listSubjectRows } from '../../db/tables/erasure.ts'
 import { listAllLogRecords } from '../../db/tables/log-records.ts'
 import { rowIdsOf } from '../../db/tables/usage.ts'
+import { type ClosedRange, closedRanges } from '../audit-log/closed-days.ts'
 import type { ErasureBody } from '../audit-log/erasure-record.ts'
 import { proveRow } from '../audit-log/prove.ts'
 import { type TrailHead, type TrailRequest, trailFormat } from '../audit-log/trail-format.ts'
 import { createStoredTree, type StoredTree } from '../audit-log/transparency/stored-tree.ts'
-import { readUsageDays, recordName, type UsageDayBody } from '../audit-log/usage-days.ts'
+import { readUsageDays, recordName } from '../audit-log/usage-days.ts'
 import { Fault } from '../fault.ts'
 import { reportRowsMax } from '../limits.ts'
 import { type } from '../values/shape.ts'
@@ -147,20 +148,6 @@ async function collectRequests(
     if (days.some(({ day, from }) => proven.has(recordName({ organization_id, day, from }))))
       await prove('erasure', 'records', id)
   }
-}
-
-type ClosedRange = { from: number; through: number; records: { id: number; body: UsageDayBody }[] }
-
-/** The ranges of ledger rows that were closed together, oldest first. */
-async function* closedRanges(reader: TrailContext['reader']): AsyncGenerator<ClosedRange> {
-  let range: ClosedRange | undefined
-  for await (const { id, body: text } of listAllLogRecords(reader, 'usage_day')) {
-    const body = JSON.parse(text) as UsageDayBody
-    if (range !== undefined && range.from !== body.from) yield range
-    if (range?.from !== body.from) range = { from: body.from, through: body.through, records: [] }
-    range.records.push({ id, body })
-  }
-  if (range !== undefined) yield range
 }
 
 type FoundRequest = { day: string; index: number; line: string; tree: StoredTree }

@@ -13,15 +13,16 @@ import {
   listCounterValues,
   listSubjectRows,
 } from '../../db/tables/erasure.ts'
-import { insertErasure, lastLogRecordId, listAllLogRecords } from '../../db/tables/log-records.ts'
+import { insertErasure, lastLogRecordId } from '../../db/tables/log-records.ts'
 import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { appendRows } from './append.ts'
+import { type ClosedRange, closedRangeWith } from './closed-days.ts'
 import { codesOf } from './entry.ts'
 import { createRowsDigest, type ErasureBody, type ErasureReason } from './erasure-record.ts'
 import type { AuditLogMode } from './mode.ts'
-import { readErasedRoots, readUsageDays, recordName, type UsageDayBody } from './usage-days.ts'
+import { readErasedRoots, readUsageDays, recordName } from './usage-days.ts'
 
 export type EraseContext = {
   orm: Orm
@@ -118,8 +119,6 @@ async function commit(
   }
 }
 
-type ClosedRange = Pick<UsageDayBody, 'from' | 'through'> & { records: { body: UsageDayBody }[] }
-
 /** Rows of days that are closed change the roots of their records; the others have none yet. */
 async function eraseUsage(
   context: EraseContext,
@@ -131,7 +130,7 @@ async function eraseUsage(
     // What is read here must still be so at the commit: days that are closed, and what others erase.
     const lastRecord = await lastLogRecordId(context.orm)
     const first = ids[0] ?? 0
-    const range = await rangeWith(context.orm, first)
+    const range = await closedRangeWith(context.orm, first)
     const own = ids.filter((id) => range === undefined || id <= range.through).slice(0, rowsAtOnce)
     const days = range === undefined ? [] : await rootsWithout(context, subject, range)
     const record = {
@@ -144,18 +143,6 @@ async function eraseUsage(
     }
     if (await commit(context, lastRecord, record, [eraseRows('usage', own)])) ids = ids.slice(own.length)
   }
-}
-
-/** The range of closed days that has a ledger row; undefined while its day is open. */
-async function rangeWith(orm: Orm, row: number): Promise<ClosedRange | undefined> {
-  let found: ClosedRange | undefined
-  for await (const { body: text } of listAllLogRecords(orm, 'usage_day')) {
-    const body = JSON.parse(text) as UsageDayBody
-    if (row < body.from || row > body.through) continue
-    found ??= { from: body.from, through: body.through, records: [] }
-    found.records.push({ body })
-  }
-  return found
 }
 
 async function rootsWithout({ orm, reader }: EraseContext, subject: ErasedSubject, range: ClosedRange) {

@@ -5,6 +5,7 @@ import { exchangeEntryKind, type LogSource } from '../../db/schema/log-schema.ts
 import { findLogEntry, type LogEntry, readLogNodes } from '../../db/tables/audit-log.ts'
 import type { FoundLine } from '../archive/find-exchange.ts'
 import { commitmentOf, findArchivedTile } from './archived-tile.ts'
+import type { DayPlace } from './day-place.ts'
 import { codesOf, entryText } from './entry.ts'
 import { formatRowProof } from './row-proof.ts'
 import { inclusionParts, isSameHash, perfectHash } from './transparency/merkle.ts'
@@ -15,18 +16,22 @@ export type SignedSize = { size: number; note: string }
 /** `proof` is undefined if the row was erased: nothing can prove what it was. */
 export type BuiltProof = { index: number; line: string; proof: string | undefined }
 
-/** The proof of a row under a checkpoint; undefined for one that is gone or that the checkpoint does not cover. */
+/**
+ * The proof of a row under a checkpoint; undefined for one that is gone or that the checkpoint does not cover. `request`: a request of the day of
+ * which the row is the record.
+ */
 export async function proveRow(
   orm: Orm,
   signed: SignedSize,
   source: LogSource,
   id: number,
+  request?: DayPlace,
 ): Promise<BuiltProof | undefined> {
   const entry = await findLogEntry(orm, codesOf(source), id)
   const [row] = await readLoggedRows(orm, source, { after: id - 1, last: id, most: 1 })
   if (entry === undefined || row === undefined || entry.leaf >= signed.size) return undefined
   if (entry.salt === null) return { index: entry.leaf, line: row.line, proof: undefined }
-  return proveLine(orm, signed, entry, { salt: entry.salt, line: row.line })
+  return proveLine(orm, signed, entry, { salt: entry.salt, line: row.line, request })
 }
 
 /** Why an archive does not prove an exchange: its salt was erased, or the log has something else. */
@@ -64,10 +69,10 @@ async function proveLine(
   orm: Orm,
   { size, note }: SignedSize,
   entry: ProvenLeaf,
-  { salt, line }: { salt: Buffer; line: string },
+  { salt, line, request }: { salt: Buffer; line: string; request?: DayPlace | undefined },
   tile?: KnownTile,
 ): Promise<BuiltProof & { proof: string }> {
   const hashes = await hashesOf(orm, inclusionParts(entry.leaf, size), tile)
-  const row = { entry: entryText(entry), salt: salt.toString('hex'), row: line }
+  const row = { entry: entryText(entry), salt: salt.toString('hex'), row: line, request }
   return { index: entry.leaf, line, proof: formatRowProof({ index: entry.leaf, hashes, checkpoint: note, row }) }
 }

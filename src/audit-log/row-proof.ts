@@ -1,15 +1,16 @@
 // A proof that the audit log has a row: a tlog-proof file that brings the row, its salt and its entry along, so that its reader needs nothing
-// but the verifier key. Rules only.
+// but the verifier key. The proof of a request is that of the record of its day, with its place in the tree of the day. Rules only.
 
 import { checkShape, type } from '../values/shape.ts'
+import { type DayPlace, dayPlace, openDayPlace, type RequestInDay } from './day-place.ts'
 import { commitTo } from './entry.ts'
 import { openCheckpoint } from './transparency/checkpoint.ts'
 import { hashLeaf, isIncluded } from './transparency/merkle.ts'
 import { checkSignature, type VerifierKey } from './transparency/note.ts'
 import { formatProof, parseProof } from './transparency/proof.ts'
 
-/** What a proof has about its row: the text that the tree holds, and what opens its commitment. */
-export type ProvenRow = { entry: string; salt: string; row: string }
+/** What a proof has about its row: the text that the tree holds, and what opens its commitment. `request`: of the day of which the row is the record. */
+export type ProvenRow = { entry: string; salt: string; row: string; request?: DayPlace | undefined }
 
 export type RowProof = { index: number; hashes: Uint8Array[]; checkpoint: string; row: ProvenRow }
 
@@ -17,7 +18,10 @@ export function formatRowProof({ index, hashes, checkpoint, row }: RowProof): st
   return formatProof({ extra: Buffer.from(JSON.stringify(row)), index, hashes, checkpoint })
 }
 
-const rowShape = type({ '+': 'reject', entry: 'string', salt: /^[0-9a-f]{32}$/, row: 'string' })
+const rowShape = type({
+  ...{ '+': 'reject', entry: 'string', salt: /^[0-9a-f]{32}$/, row: 'string' },
+  'request?': dayPlace,
+})
 const entryShape = type({ '+': 'reject', v: '1', kind: 'string', at: 'string', commit: /^[0-9a-f]{64}$/ })
 
 /** Why a proof proves nothing. */
@@ -28,6 +32,7 @@ export type ProofProblem =
   | 'wrong_signature'
   | 'no_row'
   | 'other_row'
+  | 'other_request'
   | 'not_included'
   | 'wrong_cosignature'
 
@@ -43,6 +48,8 @@ export type CheckedProof =
       at: string
       /** The text of the row. */
       row: string
+      /** The request that the row, the record of a day, has; undefined if the proof is of the row itself. */
+      request: RequestInDay | undefined
       witnesses: { name: string; at: number }[]
     }
 
@@ -55,7 +62,9 @@ export function checkRowProof(text: string, key: VerifierKey, witnessKeys: reado
   const proven = parseRow(proof.extra)
   if (proven === undefined) return { problem: 'no_row' }
   if (!isOpened(proven)) return { problem: 'other_row' }
-  const { entry, said, row } = proven
+  const { entry, said, row, request: place } = proven
+  const request = place && openDayPlace(row, place)
+  if (place !== undefined && (request === undefined || said.kind !== 'usage_day')) return { problem: 'other_request' }
   const { origin, size, root, note } = checkpoint
   const { index, hashes } = proof
   const leafHash = hashLeaf(Buffer.from(entry))
@@ -66,7 +75,7 @@ export function checkRowProof(text: string, key: VerifierKey, witnessKeys: reado
     if (signature === 'wrong') return { problem: 'wrong_cosignature' }
     if (signature !== 'missing') witnesses.push({ name: witness.name, at: signature.at ?? 0 })
   }
-  return { problem: undefined, origin, index, size, kind: said.kind, at: said.at, row, witnesses }
+  return { problem: undefined, origin, index, size, kind: said.kind, at: said.at, row, request, witnesses }
 }
 
 function checkpointIn(text: string): string {

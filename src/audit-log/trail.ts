@@ -1,11 +1,11 @@
 // A trail: everything that the log and the ledger have of one subject, from its tokens to their cost, with proofs. Its reader needs nothing but
 // the verifier key. Rules only.
 
+import { isInDay } from './day-place.ts'
 import type { ErasureBody } from './erasure-record.ts'
 import { type CheckedProof, checkRowProof } from './row-proof.ts'
 import type { Trail, TrailHead, TrailRequest } from './trail-format.ts'
-import { hashBytes, hashLeaf, isIncluded } from './transparency/merkle.ts'
-import { parseBase64, type VerifierKey } from './transparency/note.ts'
+import type { VerifierKey } from './transparency/note.ts'
 import { recordName, type UsageDayBody } from './usage-days.ts'
 
 export type ProvenExchange = {
@@ -207,12 +207,13 @@ function checkRequests(
 
 /** Why a row of the ledger counts for nothing; undefined if it is proven, or its day is open. */
 function requestProblem(
-  { row: line, day, from, index, hashes }: TrailRequest,
+  request: TrailRequest,
   row: LedgerRow,
   { subject, issuer_id: issuerId, organization_id }: TrailHead,
   days: ReadonlyMap<string, UsageDayBody>,
   seen: Set<string>,
 ): string | undefined {
+  const { day, from, index } = request
   if (row.subject !== subject || row.issuer_id !== issuerId || row.organization_id !== organization_id)
     return 'it is of another subject'
   if (day === null) return undefined
@@ -223,9 +224,5 @@ function requestProblem(
   if (seen.has(place)) return 'it is there twice'
   seen.add(place)
   if (new Date(row.at).toISOString().slice(0, 10) !== day) return 'it is of another day'
-  const proof = hashes.map(parseBase64).filter((hash): hash is Uint8Array => hash?.length === hashBytes)
-  const leafHash = hashLeaf(Buffer.from(line))
-  const root = Buffer.from(record.root, 'hex')
-  const isProven = proof.length === hashes.length && isIncluded({ index, size: record.rows, leafHash, root, proof })
-  return isProven ? undefined : `the ledger of ${day} does not have it`
+  return isInDay(record, request) ? undefined : `the ledger of ${day} does not have it`
 }

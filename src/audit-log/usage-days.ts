@@ -41,9 +41,20 @@ const summed = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nano
 const rowsAtOnce = 500
 /** More than organizations times the days of an outage. */
 const recordsAtOnce = 10_000
-const dayMilliseconds = 24 * 60 * 60 * 1_000
+export const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** Most requests of a day have ended this long after it. */
 const patienceMilliseconds = 15 * 60_000
+
+/** Days that have ended by then can get their records. */
+function closedDaysEnd(now: number): number {
+  const due = now - patienceMilliseconds
+  return due - (due % dayMilliseconds)
+}
+
+/** When the rows that have no record now get one. */
+export function nextClosingAt(now: number): number {
+  return closedDaysEnd(now) + dayMilliseconds + patienceMilliseconds
+}
 
 type ClosingContext = { database: Pick<Database, 'orm' | 'reader'>; writer: Pick<Writer, 'write'>; now: () => number }
 
@@ -55,8 +66,7 @@ export function createDayClosing({ database, writer, now }: ClosingContext): () 
   const { orm, reader } = database
   let closedBefore = 0
   return async () => {
-    const due = now() - patienceMilliseconds
-    const before = due - (due % dayMilliseconds)
+    const before = closedDaysEnd(now())
     if (before <= closedBefore) return
     const lastRecord = await lastLogRecordId(orm)
     const after = await closedThrough(orm)

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TrailItem } from '../../src/admin/audit-trail.ts'
+import { checkRowProof } from '../../src/audit-log/row-proof.ts'
 import { checkTrailFolder, writeTrail } from '../../src/audit-log/trail-folder.ts'
 import { parseRequest, type TrailHead } from '../../src/audit-log/trail-format.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/audit-log/transparency/note.ts'
@@ -15,6 +16,7 @@ let federation: Federation
 let temporary: ReturnType<typeof temporaryFolder>
 let key: VerifierKey
 let shift = 0
+const requestIds: string[] = []
 
 async function use(subjectToken: string, policy: string, requests: number): Promise<void> {
   const response = await federation.exchange(subjectToken, { federation_policy_id: policy })
@@ -26,6 +28,7 @@ async function use(subjectToken: string, policy: string, requests: number): Prom
       body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'hello' }] }),
     })
     expect(answer.status).toBe(200)
+    requestIds.push(answer.headers.get('x-request-id') ?? '')
     await answer.text()
   }
 }
@@ -72,6 +75,12 @@ test('requests of a day that has not ended are in the trail, and nothing proves 
   })
 })
 
+test('a request of today has no proof, and the refusal has the time from which it has one', async () => {
+  const refused = federation.admin('audit.prove', { request_id: requestIds[0] })
+  const tomorrow = new Date(Date.now() - 15 * 60_000 + dayMilliseconds).toISOString().slice(0, 10)
+  await expect(refused).rejects.toThrow(`after ${tomorrow}T00:15Z`)
+})
+
 describe('after the day', () => {
   let folder: string
   beforeAll(async () => {
@@ -99,6 +108,24 @@ describe('after the day', () => {
       .filter((each) => each.isFile())
       .map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'))
     expect(everything.join('\n')).not.toContain('workload-2')
+  })
+
+  test('one request has a proof that the verifier key alone checks, over HTTP', async () => {
+    const auditor = await federation.admin<{ key: string }>('keys.create', { name: 'auditor', role: 'auditor' })
+    const path = `/workload-identity/audit/proof?request_id=${requestIds[1]}`
+    const headers = { authorization: `Bearer ${auditor.key}` }
+    const response = await fetch(`${federation.server.baseUrl}${path}`, { headers })
+    const { data } = (await response.json()) as { data: { proof: string } }
+    const found = checkRowProof(data.proof, key)
+    expect(found).toMatchObject({ problem: undefined, kind: 'usage_day', request: { index: 1, rows: 4 } })
+    const row = found.problem === undefined ? JSON.parse(found.request?.row ?? '') : {}
+    expect(row).toMatchObject({ request_id: requestIds[1], subject: 'workload-1' })
+  })
+
+  test('a request of another organization has no proof', async () => {
+    await federation.admin('organizations.create', { name: 'globex', plan: 'enterprise' })
+    const refused = federation.admin('audit.prove', { request_id: requestIds[1], organization: 'globex' })
+    await expect(refused).rejects.toThrow('does not exist in the organization')
   })
 
   const files = (within: string, kind: string) =>
@@ -168,6 +195,7 @@ describe('after the day', () => {
     expect(readdirSync(join(after, 'erasures')).length).toBe(1)
     expect(await checkTrailFolder(folder, [key])).toMatchObject({ problems: [], proven: { requests: 3 } })
     expect(await federation.admin('audit.verify')).toMatchObject({ ok: true, problems: [], erased: 1 })
+    await expect(federation.admin('audit.prove', { request_id: requestIds[1] })).rejects.toThrow('were erased')
   })
 
   test('a reason for an erasure that names the subject is refused', async () => {

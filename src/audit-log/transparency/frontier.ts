@@ -5,6 +5,8 @@ export type Frontier = {
   /** Adds a leaf, or a whole subtree of 2^level leaves where the size is a multiple of these. */
   add: (hash: Uint8Array, level?: number) => void
   size: () => number
+  /** The hashes of the perfect subtrees, the largest first. */
+  subtrees: () => readonly Uint8Array[]
   root: () => Uint8Array
 }
 
@@ -20,6 +22,7 @@ export function createFrontier(): Frontier {
       subtrees.push(hash)
     },
     size: () => size,
+    subtrees: () => [...subtrees],
     root: () => composeHash(subtrees),
   }
 }

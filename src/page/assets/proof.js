@@ -1,4 +1,4 @@
-// The button that downloads what proves an exchange or a change to an auditor.
+// The button that downloads what proves an exchange, a request or a change to an auditor.
 /** @import { Page } from '../types.ts' */
 import { get } from './client.js'
 import { download } from './download.js'

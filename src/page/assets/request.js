@@ -5,6 +5,7 @@ import { get, segment } from './client.js'
 import { detailsHead } from './details.js'
 import { html, nothing } from './lit-html.js'
 import { ago, at, badge, count, facts, loading, money, mono, stored, unknownCost } from './parts.js'
+import { proofButton } from './proof.js'
 import { goInstead, href } from './router.js'
 
 /** @param {InferenceRequest} request */
@@ -40,7 +41,8 @@ export function requestDetails(page, id) {
   }, 60)
   return () => {
     if (found === undefined || found.kind === 'exchange') return loading()
-    return html`${detailsHead({ state: statusOf(found), id: found.request_id, idLabel: 'request id' })}
+    const actions = [proofButton(page, { request_id: found.request_id })]
+    return html`${detailsHead({ state: statusOf(found), id: found.request_id, idLabel: 'request id', actions })}
       <div class="columns even">
         <section class="card">${facts(requestFacts(found))}</section>
         <section class="card">${facts(callerFacts(found))}</section>
