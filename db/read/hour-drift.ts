@@ -1,4 +1,4 @@
-// Compares the two totals that each commit of the ledger writes: by hour, which budgets are read from, and by key and day.
+// Compares the two totals of the ledger, to which the same commits add: by hour, which budgets are read from, and by key and day.
 import { sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readHours } from '../tables/budgets.ts'

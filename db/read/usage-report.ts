@@ -1,9 +1,9 @@
 // Adds up usage by day and by key, policy, subject, model or preset: from the daily totals of the keys where they know enough, otherwise from
 // the newest rows of the ledger.
-import { and, gte, lt, type SQL, sql } from 'drizzle-orm'
+import { and, between, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
-import { usage, usageDays } from '../schema/record-schema.ts'
+import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { matching, rangeOf, readable, type UsageFilter } from '../tables/usage.ts'
@@ -17,6 +17,7 @@ export type UsageTotals = Record<(typeof added)[number], number>
 export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
+const dayOfRow = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
 /** The names of the values of a group. */
 export function valueNamesOf(by: UsageGrouping): string[] {
   return Object.keys(groupColumns[by])
@@ -62,16 +63,15 @@ export async function reportLedger(
 ): Promise<UsageReport & { cutAt: number | undefined }> {
   const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
   const columns: (SQLiteColumn | SQL)[] = Object.values(groupColumns[by])
-  const day = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
   const summed = [usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
     (column) => sql`cast(total(${column}) as integer)`,
   )
   const read = async ({ from, until }: RowRange) => {
     const [slice] = await orm.all<{ sums: string }>(sql`
       select json_group_array(json(sum)) as sums from (
-        select json_array(json_array(${sql.join(columns, sql`, `)}), ${day}, count(*), ${sql.join(summed, sql`, `)}) as sum
+        select json_array(json_array(${sql.join(columns, sql`, `)}), ${dayOfRow}, count(*), ${sql.join(summed, sql`, `)}) as sum
         from usage where ${and(gte(usage.id, from), lt(usage.id, until), matching(filter))}
-        group by ${sql.join([...columns, day], sql`, `)}
+        group by ${sql.join([...columns, dayOfRow], sql`, `)}
       )`)
     return JSON.parse(slice?.sums ?? '[]') as Sum[]
   }
@@ -100,19 +100,30 @@ export type DaysFilter = {
   perDay: boolean
 }
 
-/** Adds up the daily totals of an organization's keys. */
+/** Tables with what is added up, with the columns for each field of `added`. */
+const totals = {
+  keyId: usageDays.keyId,
+  day: usageDays.day,
+  added: [sql`sum(${usageDays.requests})`, ...sumsOf(usageDays)],
+}
+const unsummed = { keyId: usage.keyId, day: dayOfRow, added: [sql`count(*)`, ...sumsOf(usage)] }
+
+function sumsOf({ promptTokens, completionTokens, totalTokens, costNanodollars }: typeof usage | typeof usageDays) {
+  return [promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map((column) => sql`sum(${column})`)
+}
+
+/** Adds up the daily totals of an organization's keys, and the requests that these do not include yet. */
 export async function reportDays(
   orm: Orm,
   by: 'key' | 'day',
   { organizationId, keyIds, firstDay, lastDay, perDay }: DaysFilter,
 ): Promise<UsageReport> {
   const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
-  const { day, keyId, requests, promptTokens, completionTokens, totalTokens, costNanodollars } = usageDays
-  const summed = [requests, promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map(
-    (column) => sql`sum(${column})`,
-  )
-  const values = by === 'key' ? sql`json_array(${keyId})` : sql`json_array()`
-  const groups = sql.join([...(by === 'key' ? [keyId] : []), ...(perDay ? [day] : [])], sql`, `)
+  const sumOf = ({ keyId, day, added }: typeof totals | typeof unsummed) => sql`
+    json_array(${by === 'key' ? sql`json_array(${keyId})` : sql`json_array()`}, ${perDay ? day : sql`${firstDay}`},
+      ${sql.join(added, sql`, `)}) as sum`
+  const groupsOf = ({ keyId, day }: typeof totals | typeof unsummed) =>
+    sql.join([...(by === 'key' ? [keyId] : []), ...(perDay ? [day] : [])], sql`, `)
   const isWanted =
     keyIds === undefined ? sql`true` : sql`${apiKeys.id} in (select value from json_each(${JSON.stringify(keyIds)}))`
   for (let last: string | null = ''; last !== null; ) {
@@ -121,9 +132,11 @@ export async function reportDays(
     const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`
       with some as materialized (${keys})
       select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (
-        select json_array(${values}, ${perDay ? day : sql`${firstDay}`}, ${sql.join(summed, sql`, `)}) as sum
-        from some cross join usage_days on ${keyId} = some.id
-        where ${and(gte(day, firstDay), lt(day, lastDay + 1))} group by ${groups}
+        select ${sumOf(totals)} from some cross join usage_days on ${totals.keyId} = some.id
+        where ${between(totals.day, firstDay, lastDay)} group by ${groupsOf(totals)}
+        union all select ${sumOf(unsummed)} from usage
+        where ${usage.id} > ${sql.raw(summedUsageId)} and ${usage.keyId} in (select id from some)
+          and ${between(unsummed.day, firstDay, lastDay)} group by ${groupsOf(unsummed)}
       )`)
     for (const sum of JSON.parse(slice?.sums ?? '[]') as Sum[]) addSum(report, sum)
     last = slice?.last ?? null

@@ -2,7 +2,7 @@
 import { and, count, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
-import { usage, usageDays } from '../schema/record-schema.ts'
+import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { listFilesHolding } from '../tables/archives.ts'
 import { matching, rangeOf, readable, rowIdsOf, type UsageFilter } from '../tables/usage.ts'
@@ -131,7 +131,7 @@ type KeptSlice = { rows: DayTotals[]; upto: number }
 
 /**
  * Returns the days of keys whose stored totals differ from the sum of their rows, or from their totals by hour. A correct ledger returns an empty
- * list. Requests that end during the check do not count as drift, and days with archived rows are not compared.
+ * list. Requests that the totals do not include yet do not count as drift, and days with archived rows are not compared.
  */
 export async function findDrift(orm: Orm, onProgress?: OnProgress): Promise<{ keyId: string; day: number }[]> {
   const kept = await readKeptTotals(orm)
@@ -173,7 +173,7 @@ async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
   for (;;) {
     const { keyId, day } = kept.at(-1)?.rows.at(-1) ?? { keyId: '', day: 0 }
     const read = await orm.all<{ upto: number } & (DayTotals | { keyId: null })>(sql`
-        select ledger.upto, kept.* from (select coalesce(max(id), 0) as upto from usage) as ledger left join (
+        select ledger.upto, kept.* from (select ${sql.raw(summedUsageId)} as upto) as ledger left join (
           select key_id as "keyId", day, requests, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
             total_tokens as "totalTokens", ${readable(usageDays.costNanodollars)} as "costNanodollars"
           from usage_days where (key_id, day) > (${keyId}, ${day}) order by key_id, day limit ${keptRowsPerSlice}

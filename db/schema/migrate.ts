@@ -47,6 +47,7 @@ import signIn from './migrations/0043_sign_in.sql' with { type: 'text' }
 import pageMaxAge from './migrations/0044_page_max_age.sql' with { type: 'text' }
 import pruning from './migrations/0045_pruning.sql' with { type: 'text' }
 import requestOutcomes from './migrations/0046_request_outcomes.sql' with { type: 'text' }
+import usageSummed from './migrations/0047_usage_summed.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -97,6 +98,7 @@ export const migrations: Migration[] = [
   { version: 44, name: 'page_max_age', statements: statementsOf(pageMaxAge) },
   { version: 45, name: 'pruning', statements: statementsOf(pruning) },
   { version: 46, name: 'request_outcomes', statements: statementsOf(requestOutcomes) },
+  { version: 47, name: 'usage_summed', statements: statementsOf(usageSummed) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -147,6 +147,14 @@ export const usageDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.keyId, table.day] })],
 )
 
+/** The newest row of the ledger that `usage_days` and `usage_hours` include (write/usage-sums.ts). */
+export const usageSummed = sqliteTable('usage_summed', {
+  id: integer('id').primaryKey(),
+  usageId: integer('usage_id').notNull(),
+})
+/** The same in SQL; 0 before the first request. */
+export const summedUsageId = '(select coalesce(max(usage_id), 0) from usage_summed)'
+
 /** Sessions of the admin page. `keyUpdatedAt`: when its key was last changed before the session began. */
 export const sessions = sqliteTable('sessions', {
   id: text('id').primaryKey(),

@@ -6,6 +6,7 @@ import { type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
 import type { ArchiveKind } from '../schema/archive-kinds.ts'
 import { type Archive, archives, exchangeAudit, usage } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
+import { addUsageSums } from '../write/usage-sums.ts'
 
 /** The tables whose rows archives hold. */
 export const archivedTables = { exchanges: exchangeAudit, usage } as const
@@ -55,7 +56,8 @@ export async function* archivedLines(
 
 /**
  * The one way to delete rows of the audit log and the ledger. The triggers let go of rows while their archive is 'removing', which it is
- * only within this transaction, and which only a verified archive can be. Run these statements in one commit.
+ * only within this transaction, and which only a verified archive can be, and only rows that the totals include. Run these statements in one
+ * commit.
  */
 export function removeArchivedRows(orm: Orm, archive: Archive, slice: RowRange): Statement[] {
   const become = (state: Archive['state'], from: Archive['state']) =>
@@ -64,6 +66,7 @@ export function removeArchivedRows(orm: Orm, archive: Archive, slice: RowRange):
       .set({ state })
       .where(and(eq(archives.id, archive.id), eq(archives.state, from)))
   return [
+    ...(archive.kind === 'usage' ? addUsageSums : []),
     become('removing', 'verified'),
     orm.delete(archivedTables[archive.kind]).where(isIn(archive, slice)),
     become('verified', 'removing'),

@@ -3,7 +3,7 @@ import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-o
 import type { Orm } from '../file/open.ts'
 import { nextSlice } from '../read/pace.ts'
 import { type Budget, budgets } from '../schema/budget-schema.ts'
-import { usage } from '../schema/record-schema.ts'
+import { summedUsageId, usage } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
 import { rangeOf } from './usage.ts'
 
@@ -36,7 +36,7 @@ export type HourTotals = [
 ]
 /** Those of a session; empty for requests without one. */
 export type SessionTotals = [...HourTotals, session: string]
-/** `usageId`: the newest row of the ledger that the totals include. */
+/** `usageId`: the newest row of the ledger that the totals include. What came after it is only in the ledger. */
 export type HoursSlice = { totals: HourTotals[]; usageId: number }
 
 const hoursAtOnce = 2_000
@@ -46,9 +46,9 @@ export async function* readHours(orm: Orm, since: number, most = hoursAtOnce): A
   let after: SQL = sql`hour >= ${since}`
   for (;;) {
     await nextSlice()
-    const [slice] = await orm.all<{ totals: string; usageId: number | null }>(sql`
+    const [slice] = await orm.all<{ totals: string; usageId: number }>(sql`
       select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, total_tokens,
-        cost_nanodollars)) as totals, (select max(id) from usage) as "usageId"
+        cost_nanodollars)) as totals, ${sql.raw(summedUsageId)} as "usageId"
       from (select * from usage_hours where ${after} order by hour, key_id, policy_id, attribution, model limit ${most})`)
     const totals = JSON.parse(slice?.totals ?? '[]') as HourTotals[]
     yield { totals, usageId: slice?.usageId ?? 0 }

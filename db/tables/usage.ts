@@ -4,7 +4,7 @@ import { and, desc, eq, getTableColumns, gt, gte, lt, or, sql } from 'drizzle-or
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RequestAt, type RowRange, readInSlices } from '../read/slices.ts'
-import { usage, usageDays } from '../schema/record-schema.ts'
+import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
 
 export type UsageFilter = {
@@ -63,7 +63,7 @@ export type UnpackedDays = [keyId: string, days: [day: number, costNanodollars: 
 
 const keysAtOnce = 500
 
-/** Called with the last key of each slice, null for the rest, and the newest usage row that its costs include. */
+/** Called with the last key of each slice, null for the rest, and the newest usage row that its costs include: later ones are only in the ledger. */
 export type OnSpentSlice = (lastKeyId: string | null, usageId: number) => void
 
 /** Lists the cost of each key that is not deleted by day, packed (packed-rows.ts), many keys in one text. */
@@ -73,8 +73,8 @@ export async function listSpentDays(orm: Orm, onSlice: OnSpentSlice = () => {}):
   const isDeleted = sql`exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${keyId} and ${apiKeys.deletedAt} is not null)`
   const spent: string[] = []
   for (let last: string | null = ''; last !== null; ) {
-    const [slice]: { keys: string | null; last: string | null; usage: number | null }[] = await orm.all(sql`
-      select group_concat(packed, char(10)) as keys, max(id) as last, (select max(id) from usage) as usage from (
+    const [slice]: { keys: string | null; last: string | null; usage: number }[] = await orm.all(sql`
+      select group_concat(packed, char(10)) as keys, max(id) as last, ${sql.raw(summedUsageId)} as usage from (
         select ${keyId} as id, json_array(${keyId}, ${days}) as packed from ${usageDays}
         where ${keyId} > ${last} group by ${keyId} having not ${isDeleted} order by ${keyId} limit ${keysAtOnce}
       )`)

@@ -18,7 +18,7 @@ import {
 } from '../schema/record-schema.ts'
 import { dropOldResponses } from '../tables/stored-responses.ts'
 import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
-import { usageSums } from './usage-sums.ts'
+import { createUsageSummer } from './usage-sums.ts'
 
 type Row = AuditRow | UsageRow | UsedSubjectToken | StoredResponse
 type QueuedRow = { row: Row; done: () => void; failed: (error: unknown) => void }
@@ -179,10 +179,11 @@ async function commitEach(commit: CommitGroups, groups: Group[]): Promise<void> 
 }
 
 function createLedgers(isShared: boolean) {
+  const sumsFor = createUsageSummer()
   return {
     audit: createLedger(insertion(exchangeAudit)),
     // The upstream has done its work.
-    usage: { ...createLedger(insertion(usage), (rows) => usageSums(rows as UsageRow[])), isPatient: true },
+    usage: { ...createLedger(insertion(usage), ({ length }) => sumsFor(length)), isPatient: true },
     usedTokens: isShared
       ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
       : createLedger(insertion(usedSubjectTokens, 'insert or replace')),

@@ -16,7 +16,7 @@ export type Writer = {
   change: CommitChange
   /** Queues one row and resolves after its commit. Rows queued in the same turn of the event loop share a commit. */
   appendAudit: (row: AuditRow) => Promise<void>
-  /** Queues one usage row. The same commit updates the daily totals of its key. */
+  /** Queues one usage row. Its commit adds to the totals what they lack by then (usage-sums.ts), or one of the next does. */
   appendUsage: (row: UsageRow) => Promise<void>
   /** Queues one used subject token. It replaces an existing row. */
   appendUsedToken: (row: UsedSubjectToken) => Promise<void>

@@ -16,6 +16,7 @@ import {
 import { insertErasure, lastLogRecordId } from '../../db/tables/log-records.ts'
 import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Statement } from '../../db/write/rows.ts'
+import { addUsageSums } from '../../db/write/usage-sums.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { appendRows } from './append.ts'
 import { type ClosedRange, closedRangeWith } from './closed-days.ts'
@@ -141,7 +142,9 @@ async function eraseUsage(
       usage: own.length,
       days,
     }
-    if (await commit(context, lastRecord, record, [eraseRows('usage', own)])) ids = ids.slice(own.length)
+    // What budgets count by is no longer in the rows after it, and stays in the totals.
+    if (await commit(context, lastRecord, record, [...addUsageSums, eraseRows('usage', own)]))
+      ids = ids.slice(own.length)
   }
 }
 

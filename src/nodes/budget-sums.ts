@@ -7,6 +7,7 @@ import {
   readSessions,
   type SessionTotals,
 } from '../../db/tables/budgets.ts'
+import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Registry } from '../registry/registry.ts'
 import { createMutex } from '../scheduling/mutex.ts'
 import { type Budget, compileBudget, type KeyFacts } from '../spending/budget.ts'
@@ -72,7 +73,7 @@ export function createBudgetBuilder(parts: BuilderParts): BudgetBuilder {
 type BuiltSums = { sums: BudgetSums; keys: FindKey; usageId: number }
 
 /**
- * Each row counts once: those that were committed after their total was read are read from the ledger. Undefined if there are no budgets:
+ * Each row counts once: those that their total did not include when it was read are read from the ledger. Undefined if there are no budgets:
  * nothing has to follow.
  */
 async function build(
@@ -92,20 +93,21 @@ async function build(
     for (const total of totals) await addTotals(sums, keys, [...total, ''], 'hours')
     slices.push({ last: totals.at(-1), usageId })
   }
-  const newest = slices.at(-1)?.usageId ?? 0
+  const ofHours = slices.at(-1)?.usageId ?? 0
   const finish = async (upto: number) => {
     const after = Math.min(ofSessions, ...slices.map(({ usageId }) => usageId))
     for await (const rows of readLedgerAfter(orm, after, upto))
       for (const row of rows) {
         const totals = totalsOf(row)
         const slice = slices.find(({ last }) => last !== undefined && !isAfter(totals, last))
-        if (row.id > (slice?.usageId ?? newest)) await addTotals(sums, keys, totals, 'hours')
+        if (row.id > (slice?.usageId ?? ofHours)) await addTotals(sums, keys, totals, 'hours')
         if (row.id > ofSessions) await addTotals(sums, keys, totals, 'sessions')
       }
     // What was committed before is added to the old sums until this turn of the event loop ends.
     await new Promise((resolve) => setImmediate(resolve))
     budgets.install(compiled, sums)
   }
+  const newest = (await rowIdsOf(orm)).end - 1
   await (hold === undefined ? finish(newest) : hold(() => finish(Number.MAX_SAFE_INTEGER)))
   return { sums, keys, usageId: newest }
 }

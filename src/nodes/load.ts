@@ -4,11 +4,10 @@ import { damagedFile, damageOf, type OpenRefusal } from '../../db/file/file-erro
 import { type Database, type OpenOptions, type Orm, openDatabase } from '../../db/file/open.ts'
 import type { ServerOptions } from '../../db/remote/server-database.ts'
 import { firstPosition } from '../../db/remote/shared-database.ts'
-import { listSpentDays } from '../../db/tables/usage.ts'
 import type { NodeMemory } from '../../db/write/change-queue.ts'
 import { Fault, type FaultCode } from '../fault.ts'
 import { configuredUpstream } from '../inference/upstream/targets.ts'
-import { addUncommitted, createSpending, type Spending } from '../keys/spending.ts'
+import { addUncommitted, type Spending } from '../keys/spending.ts'
 import { loadRegistry, type Registry } from '../registry/registry.ts'
 import { createDataFolder } from '../runtime/data-folder.ts'
 import { refuseClosedDatabase } from '../runtime/file-access.ts'
@@ -17,8 +16,8 @@ import { type Budgets, createBudgets } from '../spending/budgets.ts'
 import { type BudgetBuilder, createBudgetBuilder } from './budget-sums.ts'
 import { explainUnreachable } from './database-unreachable.ts'
 import { type Follow, type FollowOptions, followNobody, followOthers } from './follow.ts'
+import { loadSpending } from './load-spending.ts'
 import { connectTo } from './server-connection.ts'
-import { loadSharedSpending } from './shared-spending.ts'
 
 /** What only a server database has: how long a commit may take, and whether to migrate an older schema. */
 export type ServerRules = Partial<Omit<ServerOptions, 'url' | 'token' | 'create' | 'send'>>
@@ -103,7 +102,7 @@ export async function loadOrRefuse(
     const reload = () => loadRegistry(orm, configured)
     if (shared !== undefined) return await loadShared({ shared, orm, reload }, loading)
     const registry = await reload()
-    const spending = createSpending(await listSpentDays(orm), loading.now())
+    const { spending } = await loadSpending(orm, loading.now())
     const { budgets, budgetBuilder } = await loadBudgets(orm, registry, loading)
     return { registry, spending, budgets, budgetBuilder, follow: followNobody() }
   } catch (cause) {
@@ -135,7 +134,7 @@ async function loadShared(
   const { revision, auditId, commit, installation } = await parts.shared.refresh(before)
   const registry = await parts.reload()
   const { budgets, budgetBuilder } = await loadBudgets(parts.orm, registry, { now })
-  const { spending, usageId } = await loadSharedSpending(parts.orm, now())
+  const { spending, usageId } = await loadSpending(parts.orm, now())
   const start = { revision, usageId, auditId, commit, installation }
   const { following, ...follow } = followOthers({
     ...parts,

@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { listSpentDays } from '../../db/tables/usage.ts'
-import { createSpending } from '../../src/keys/spending.ts'
+import { loadSpending } from '../../src/nodes/load-spending.ts'
 import { readArchives } from '../support/archives.ts'
 import { onFile } from '../support/file-only.ts'
 import { type Federation, type Row, runCommand, startFederation } from '../support/latchkey.ts'
@@ -124,7 +123,7 @@ test('a second run at the same time is refused', async () => {
 
 test('budgets are the same before and after', async () => {
   const { orm } = latchkey.server.context
-  const spent = async () => createSpending(await listSpentDays(orm), Date.now()).of(key.id, Date.now())
+  const spent = async () => (await loadSpending(orm, Date.now())).spending.of(key.id, Date.now())
   const known = await spent()
   expect(known).toMatchObject({ ever: 750_000_000, daily: 250_000_000 })
   await archive()

@@ -11,6 +11,7 @@ import { listChanges } from '../../db/tables/admin-changes.ts'
 import { insertArchive, listArchives, markVerified, removeArchivedRows } from '../../db/tables/archives.ts'
 import { findAudit, listAudit } from '../../db/tables/audit.ts'
 import { findUsage, listUsage } from '../../db/tables/usage.ts'
+import type { Statement } from '../../db/write/rows.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { type ArchiveContext, archiveRows } from '../../src/archive/archive-rows.ts'
 import { createArchiver } from '../../src/archive/archiving.ts'
@@ -164,9 +165,28 @@ describe.each(['exchanges', 'usage'] as const)('%s', (kind) => {
     await writer.write([markVerified(orm, unverified, { bytes: 1, sha256: '0'.repeat(64) })])
     await expect(writer.write(all)).rejects.toThrow('are never deleted')
     expect(await readRows(own.database, table)).toHaveLength(count)
-    await writer.write(removeArchivedRows(orm, unverified, { from: 10, until: 21 }))
+    const removal = removeArchivedRows(orm, unverified, { from: 10, until: 21 })
+    await writer.write(removal)
     expect(await readRows(own.database, table)).toHaveLength(count - 11)
   })
+})
+
+test('a request leaves only once the totals include it', async () => {
+  const { orm } = own.database
+  const planned = { firstRowId: 1, lastRowId: 9, firstAt: 1, lastAt: 2, rowCount: 9, organizations: [] }
+  const place = { folder: folder.path, file: 'x', node: null, createdAt: now }
+  await writer.write([insertArchive(orm, { kind: 'usage', before, ...planned }, place)])
+  const [archive] = await listArchives(orm, { limit: 1 })
+  if (archive === undefined) throw new Error('There is no archive')
+  await writer.write([
+    markVerified(orm, archive, { bytes: 1, sha256: '0'.repeat(64) }),
+    execute('update usage_summed set usage_id = 8'),
+  ])
+  const removal = removeArchivedRows(orm, archive, { from: 1, until: 10 })
+  // Without the statements that add to the totals what they lack.
+  await expect(writer.write(removal.slice(-3))).rejects.toThrow('are never deleted')
+  await writer.write(removal)
+  expect(await readRows(own.database, 'usage')).toHaveLength(count - 9)
 })
 
 test('a row that a wrong clock dated in the future stays and holds up no other', async () => {
@@ -328,6 +348,8 @@ describe('a verified archive', () => {
     return { data: join(folder.path, data), manifest: join(folder.path, manifest) }
   }
 
+  const removesRows = (statements: Statement[]) => statements.some((each) => each.toSQL().sql.startsWith('delete '))
+
   test('is intact as it was written', async () => {
     await run('usage')
     expect(await verify()).toBeNull()
@@ -355,7 +377,7 @@ describe('a verified archive', () => {
   test('that was replaced by another one before its rows left removes none of them', async () => {
     const stopping: ArchiveContext['writer'] = {
       write: async (statements) => {
-        if (statements.length === 3) throw new Error('power cut')
+        if (removesRows(statements)) throw new Error('power cut')
         await writer.write(statements)
       },
     }
@@ -376,7 +398,7 @@ describe('a verified archive', () => {
     let removals = 0
     const stopping: ArchiveContext['writer'] = {
       write: async (statements) => {
-        if (statements.length === 3 && ++removals === 3) throw new Error('power cut')
+        if (removesRows(statements) && ++removals === 3) throw new Error('power cut')
         await writer.write(statements)
       },
     }

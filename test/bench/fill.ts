@@ -23,6 +23,12 @@ const uuid = `(select lower(substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' ||
   || '-' || substr(h, 21, 12)) from (select hex(randomblob(16)) || substr(n.value, 1, 0) as h))`
 const now = 1_795_000_000_000
 
+/** Otherwise the first commit would add all rows of the ledger to its totals. */
+const summed = {
+  into: 'usage_summed (id, usage_id)',
+  rows: 'select 1, max(id) from usage where true on conflict (id) do update set usage_id = excluded.usage_id',
+}
+
 /** One statement for each table; `n.value` counts the rows. All belong to the first organization. */
 const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]>> = {
   keys: [
@@ -82,6 +88,7 @@ const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]
        'upstream', 900
      from n, (select * from api_keys limit 1) as k`,
     },
+    summed,
   ],
   usageHours: [
     {
@@ -123,6 +130,7 @@ Object.assign(statements, {
       rows: `select key_id, at / 86400000, count(*), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), sum(cost_nanodollars)
        from usage group by 1, 2 on conflict do nothing`,
     },
+    summed,
   ],
   spreadExchanges: [
     {

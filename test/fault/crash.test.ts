@@ -41,7 +41,8 @@ function checkFile({ tokens, answers }: Acknowledged): number {
     "select access_token_id as id from exchange_audit where outcome = 'issued'",
     'select request_id as id, endpoint as path, streamed, completed, status, total_tokens as tokens, cost_nanodollars as cost from usage',
     `select key_id, at / 86400000 as day, count(*) as requests, sum(prompt_tokens) as prompts, sum(completion_tokens) as completions,
-      sum(total_tokens) as tokens, sum(cost_nanodollars) as cost from usage group by 1, 2 order by 1, 2`,
+      sum(total_tokens) as tokens, sum(cost_nanodollars) as cost from usage where id <= (select usage_id from usage_summed)
+      group by 1, 2 order by 1, 2`,
     `select key_id, day, requests, prompt_tokens as prompts, completion_tokens as completions, total_tokens as tokens,
       cost_nanodollars as cost from usage_days order by 1, 2`,
   )

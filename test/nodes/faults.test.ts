@@ -45,7 +45,9 @@ describe('a connection that is cut', () => {
       }
       cluster.database.trouble.cuts.length = 0
       const totals = rows('select sum(requests) as n from usage_days')[0]?.n
-      expect(totals).toBe(rows('select count(*) as n from usage')[0]?.n as number)
+      expect(totals).toBe(
+        rows('select count(*) as n from usage where id <= (select usage_id from usage_summed)')[0]?.n as number,
+      )
     })
 
     test(`${cut} the work makes an admin change once`, async () => {

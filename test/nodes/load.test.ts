@@ -4,7 +4,7 @@ import type { SQL } from 'drizzle-orm'
 import { insertApiKey } from '../../db/tables/api-keys.ts'
 import { createWriter } from '../../db/write/write.ts'
 import { loadOrRefuse, openConfigured } from '../../src/nodes/load.ts'
-import { loadSharedSpending } from '../../src/nodes/shared-spending.ts'
+import { loadSpending } from '../../src/nodes/load-spending.ts'
 import type { Row, TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes } from '../support/nodes.ts'
 import { createDatabase, insertOrganizationRows, organizationRows, usageRow } from '../support/rows.ts'
@@ -67,10 +67,7 @@ test('a node that starts counts each row once that another node writes between t
     for (const name of watched) await spend(name, 10 ** slices)
     return rows
   }
-  const { spending, usageId } = await loadSharedSpending(
-    Object.assign(Object.create(database.orm), { all }),
-    Date.now(),
-  )
+  const { spending, usageId } = await loadSpending(Object.assign(Object.create(database.orm), { all }), Date.now())
   expect(slices).toBeGreaterThan(2)
   const sum = Array.from({ length: slices + 1 }, (_, index) => 10 ** index).reduce((one, other) => one + other)
   expect(watched.map((name) => spending.of(name, Date.now()).ever)).toEqual(watched.map(() => sum))

@@ -1,6 +1,7 @@
 // The admin operation that shows what a budget, as it is or as it could be, would have refused of past usage.
 import { createPace } from '../../../db/read/pace.ts'
 import type { Budget as BudgetRow } from '../../../db/schema/budget-schema.ts'
+import { addUsageSums } from '../../../db/write/usage-sums.ts'
 import { Fault } from '../../fault.ts'
 import { compileBudget } from '../../spending/budget.ts'
 import { hourOf, startOfHour } from '../../spending/periods.ts'
@@ -52,10 +53,10 @@ export const simulationResponse = type({
 
 export const simulationOperations = { 'budgets.simulate': operation(input, simulate) }
 
-type SimulateContext = ReplayContext & Needs<'orm' | 'now'>
+type SimulateContext = ReplayContext & Needs<'orm' | 'now' | 'writer'>
 
 async function simulate(context: SimulateContext, asked: typeof input.infer): Promise<typeof simulationResponse.infer> {
-  const { registry, now } = context
+  const { registry, now, writer } = context
   const { id: organizationId } = findOrganization(registry, asked.organization)
   const budget = compileBudget(
     await rowOf(context, asked, organizationId),
@@ -68,6 +69,8 @@ async function simulate(context: SimulateContext, asked: typeof input.infer): Pr
   if (since >= until || until - since > daysMax * dayMilliseconds)
     throw new Fault('invalid', `since must be in the past, at most ${daysMax} days ago`)
   const first = startOfHour(hourOf(since))
+  // Totals by hour lack the newest requests.
+  await writer.write(addUsageSums)
   const { simulation, isEstimated } = await replay(context, budget, first, until)
   const nameOf = (value: string) => nameOfValue(context, budget.row.each, value)
   return {

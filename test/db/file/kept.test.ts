@@ -7,6 +7,7 @@ import {
   findUsedSubjectToken,
   listUsedSubjectTokens,
 } from '../../../db/tables/used-subject-tokens.ts'
+import { addUsageSums } from '../../../db/write/usage-sums.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
 import { rowsInFile } from '../../support/database-file.ts'
 import {
@@ -72,6 +73,7 @@ test('the totals of a day never leave the whole numbers, however much is added',
   }
   for (let index = 0; index < 3; index++) await writer.appendUsage(row)
   await Promise.all([writer.appendUsage(row), writer.appendUsage(row)])
+  await writer.write(addUsageSums)
   const columns = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars']
   const wanted = columns.map((name) => `${name} = ${most} as ${name}`).join(', ')
   expect(rowsInFile(own.path, `select requests, ${wanted} from usage_days`)).toEqual([

@@ -8,6 +8,7 @@ import { findDrift, sumUsage } from '../../../db/read/usage-totals.ts'
 import { type UsageGrouping, usageGroupings } from '../../../db/schema/usage-groupings.ts'
 import { findAudit } from '../../../db/tables/audit.ts'
 import { listUsage, type UsageFilter } from '../../../db/tables/usage.ts'
+import { addUsageSums } from '../../../db/write/usage-sums.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
 import { timeOfRequest } from '../../../src/http/request-id.ts'
 import { turnsDuring } from '../../support/event-loop.ts'
@@ -58,6 +59,7 @@ beforeAll(async () => {
     )
   }
   await Promise.all(rows)
+  await writer.write(addUsageSums)
   const sql = `insert into admin_changes (at, actor, operation, kind, target_id) with recursive n(i) as
     (select 1 union all select i + 1 from n where i < ${rowCount}) select i, 'local', 'x', 'key', 'k' from n`
   await writer.write([{ toSQL: () => ({ sql, params: [] }) }])

@@ -1,75 +1,99 @@
-// The totals of a commit: each row counts once, in the total of its own key, policy, attribution, model and time.
-import { expect, test } from 'bun:test'
-import type { InValue } from '@libsql/client'
+// The totals of the ledger: each row counts once, in the total of its own key, policy, attribution, model and time, however many are added at
+// a time.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Client, createClient } from '@libsql/client'
 import fc from 'fast-check'
-import type { UsageRow } from '../../../db/schema/record-schema.ts'
-import { usageSums } from '../../../db/write/usage-sums.ts'
+import { createUsageSummer, usageSums } from '../../../db/write/usage-sums.ts'
 
 const hour = 3_600_000
+const most = Number.MAX_SAFE_INTEGER
+const columns =
+  'at, key_id, policy_id, attribution, model, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars'
+
+let client: Client
+beforeAll(async () => {
+  client = createClient({ url: ':memory:' })
+  await client.executeMultiple(`
+    create table usage (id integer primary key, at integer, key_id text, policy_id text, attribution text, model text, prompt_tokens integer,
+      completion_tokens integer, total_tokens integer, cost_nanodollars integer) strict;
+    create table usage_days (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars, primary key (key_id, day));
+    create table usage_hours (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars,
+      primary key (hour, key_id, policy_id, attribution, model));
+    create table usage_summed (id integer primary key, usage_id integer not null);`)
+})
+afterAll(() => client.close())
+
 const text = fc.constantFrom('', 'a', 'b', 'ab', 'a b', ' ', '1')
-const rows = fc.array(
-  fc.record({
-    at: fc.constantFrom(0, 1, hour, 24 * hour),
-    keyId: fc.constantFrom('key_1', 'key_2'),
-    policyId: fc.constantFrom(null, 'policy_1'),
-    attribution: fc.option(text),
-    model: fc.option(text),
-    promptTokens: fc.option(fc.nat(9)),
-    completionTokens: fc.option(fc.nat(9)),
-    totalTokens: fc.option(fc.constantFrom(1, 20, Number.MAX_SAFE_INTEGER)),
-    costNanodollars: fc.option(fc.constantFrom(1, 300, Number.MAX_SAFE_INTEGER)),
-  }),
-  { minLength: 1 },
+const row = fc.tuple(
+  fc.constantFrom(0, 1, hour, 24 * hour),
+  fc.constantFrom('key_1', 'key_2'),
+  fc.constantFrom(null, 'policy_1'),
+  fc.option(text),
+  fc.option(text),
+  fc.option(fc.nat(9)),
+  fc.option(fc.nat(9)),
+  fc.option(fc.constantFrom(1, 20, most)),
+  fc.option(fc.constantFrom(1, 300, most)),
 )
-type SummedRow = typeof rows extends fc.Arbitrary<(infer Row)[]> ? Row : never
+type Row = typeof row extends fc.Arbitrary<infer Each> ? Each : never
 
 const amount = (values: (number | null)[]) =>
   Math.min(
     values.reduce<number>((sum, value) => sum + (value ?? 0), 0),
-    Number.MAX_SAFE_INTEGER,
+    most,
   )
 
 /** The values of each total, by names that no two totals share. */
-function expected(
-  given: SummedRow[],
-  names: (row: SummedRow) => InValue[],
-  sums: (some: SummedRow[]) => number[],
-): InValue[] {
-  const groups = Map.groupBy(given, (row) => JSON.stringify(names(row)))
-  return [...groups].flatMap(([name, some]) => [...(JSON.parse(name) as InValue[]), some.length, ...sums(some)])
+function expected(rows: Row[], names: (row: Row) => unknown[], sums: (some: Row[]) => number[]): unknown[][] {
+  const groups = Map.groupBy(rows, (each) => JSON.stringify(names(each)))
+  return [...groups].map(([name, some]) => [...(JSON.parse(name) as unknown[]), some.length, ...sums(some)])
 }
 
-test('totals are those of the rows, and rows that differ in one name have two', () => {
-  fc.assert(
-    fc.property(rows, (given) => {
-      const [days, hours] = usageSums(given as unknown as UsageRow[])
-      const costOf = (some: SummedRow[]) => amount(some.map((row) => row.costNanodollars))
-      const totalOf = (some: SummedRow[]) => amount(some.map((row) => row.totalTokens))
-      expect(days?.args).toEqual(
-        expected(
-          given,
-          ({ keyId, at }) => [keyId, Math.floor(at / hour / 24)],
-          (some) => [
-            amount(some.map((row) => row.promptTokens)),
-            amount(some.map((row) => row.completionTokens)),
-            totalOf(some),
-            costOf(some),
-          ],
+async function tableOf(name: string): Promise<unknown[][]> {
+  const { rows } = await client.execute(`select * from ${name}`)
+  return rows.map((each) => Object.values(each))
+}
+
+const inOrder = (totals: unknown[][]) => totals.map((total) => JSON.stringify(total)).toSorted()
+
+test('totals are those of the rows, and rows that differ in one name have two', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(row, { maxLength: 6 }), { minLength: 1, maxLength: 4 }), async (parts) => {
+      for (const name of ['usage', 'usage_days', 'usage_hours', 'usage_summed'])
+        await client.execute(`delete from ${name}`)
+      for (const part of parts) {
+        const inserts = part.map((args) => ({ sql: `insert into usage (${columns}) values (?,?,?,?,?,?,?,?,?)`, args }))
+        await client.batch([...inserts, ...usageSums], 'write')
+      }
+      const rows = parts.flat()
+      const sums = (some: Row[], ...of: number[]) => of.map((index) => amount(some.map((each) => Number(each[index]))))
+      expect(inOrder(await tableOf('usage_days'))).toEqual(
+        inOrder(
+          expected(
+            rows,
+            ([at, key]) => [key, Math.floor(at / hour / 24)],
+            (some) => sums(some, 5, 6, 7, 8),
+          ),
         ),
       )
-      expect(hours?.args).toEqual(
-        expected(
-          given,
-          ({ at, keyId, policyId, attribution, model }) => [
-            Math.floor(at / hour),
-            keyId,
-            policyId ?? '',
-            attribution ?? '',
-            model ?? '',
-          ],
-          (some) => [totalOf(some), costOf(some)],
+      expect(inOrder(await tableOf('usage_hours'))).toEqual(
+        inOrder(
+          expected(
+            rows,
+            ([at, key, policy, attribution, model]) => [
+              ...[Math.floor(at / hour), key, policy ?? '', attribution ?? '', model ?? ''],
+            ],
+            (some) => sums(some, 7, 8),
+          ),
         ),
       )
     }),
+    { numRuns: 60 },
   )
+})
+
+test('the first commit of a process adds what earlier ones left, and after it each 256th row what came since', () => {
+  const sumsFor = createUsageSummer()
+  const areAdded = [1, 1, 254, 1, 300].map((rows) => sumsFor(rows).length > 0)
+  expect(areAdded).toEqual([true, false, false, true, true])
 })

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { findDrift } from '../../../db/read/usage-totals.ts'
 import { insertOrganization } from '../../../db/tables/organizations.ts'
 import { listSpentDays, listUsage, type UnpackedDays } from '../../../db/tables/usage.ts'
+import { addUsageSums } from '../../../db/write/usage-sums.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
 import { busyError, type Watched, watchBatches } from '../../support/batches.ts'
 import { readDatabaseFile, rowsInFile } from '../../support/database-file.ts'
@@ -67,16 +68,19 @@ test('ledger rows of one turn of the event loop share one commit', async () => {
   ]
   expect(watched.batches).toEqual([])
   await Promise.all(rows)
-  // The exchanges, the usage, and what it adds to the totals of the day and of the hour.
-  expect(watched.batches).toEqual([4])
+  // The exchanges, the usage, the totals by day and by hour, and which rows they include.
+  expect(watched.batches).toEqual([5])
+  await writer.appendUsage(usageRow('f', acme))
+  expect(watched.batches).toEqual([5, 1])
   expect(idsInFile('exchange_audit')).toEqual(['a', 'b', 'c'])
-  expect(idsInFile('usage')).toEqual(['d', 'e'])
+  expect(idsInFile('usage')).toEqual(['d', 'e', 'f'])
 })
 
 test('a cost beyond the whole numbers is summed up to their end, and rows that have one can be read', async () => {
   const most = Number.MAX_SAFE_INTEGER
   for (const id of ['a', 'b']) await writer.appendUsage({ ...usageRow(id, acme), costNanodollars: most * 4 })
   for (const id of ['c', 'd']) await writer.appendUsage({ ...usageRow(id, acme), at: 1e9, costNanodollars: most })
+  await writer.write(addUsageSums)
   const { orm } = own.database
   const spentOf = async () =>
     (await listSpentDays(orm))

@@ -1,4 +1,4 @@
-// What every key has spent when a node starts, while other nodes go on writing usage rows.
+// What every key has spent when a process starts, while other nodes go on writing usage rows.
 import type { Orm } from '../../db/file/open.ts'
 import { listSpentDays, listSpentSince } from '../../db/tables/usage.ts'
 import { createSpending, type Spending } from '../keys/spending.ts'
@@ -6,10 +6,10 @@ import { createSpending, type Spending } from '../keys/spending.ts'
 const rowsAtOnce = 5_000
 
 /**
- * Loads the totals, and adds the rows that were committed after the slice with their key was read. `usageId` is the
- * newest row that the totals include: each row counts once.
+ * Loads the totals, and adds the rows that they did not include when the slice with their key was read: each row counts once. `usageId`: the
+ * newest row that was added.
  */
-export async function loadSharedSpending(orm: Orm, now: number): Promise<{ spending: Spending; usageId: number }> {
+export async function loadSpending(orm: Orm, now: number): Promise<{ spending: Spending; usageId: number }> {
   const slices: { lastKeyId: string | null; usageId: number }[] = []
   const days = await listSpentDays(orm, (lastKeyId, usageId) => slices.push({ lastKeyId, usageId }))
   const spending = createSpending(days, now)
