@@ -1,13 +1,18 @@
 // LATCHKEY_DATABASE_GRACE: what a node serves while its database is away, what it refuses, what health and doctor report in each state, and that
 // usage is in the ledger once when it is back.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { asNotReached } from '../../db/remote/server-errors.ts'
 import { examineAll } from '../../src/admin/doctor/doctor.ts'
+import { openGrace, waitingPath } from '../../src/nodes/grace.ts'
 import { rowsInFile } from '../support/database-file.ts'
 import { mintAt, postExchange, type Row, type TestServer, temporaryFolder } from '../support/latchkey.ts'
 import { type Nodes, startNodes, urlOf } from '../support/nodes.ts'
+import { organizationRows, usageRow } from '../support/rows.ts'
 import { until } from '../support/until.ts'
 
 const folder = temporaryFolder()
+const owner = organizationRows('acme')
 const settings = { LATCHKEY_DATABASE_GRACE: '30s', LATCHKEY_DATABASE_GRACE_DIR: folder.path }
 let cluster: Nodes
 let node: TestServer
@@ -125,4 +130,32 @@ test('while it takes no commits, usage waits for the time that was set, and what
   await until('the usage to be applied', async () => (await metricOf('usage_waiting_rows')) === 0)
   expect((await ledger()).slice(before.length)).toEqual([served.id])
   await until('requests', async () => (await infer(free)).status === 200)
+})
+
+test('once 64 MB of rows wait, requests are refused until the database has taken them', async () => {
+  const config = { ...node.config, listen: { ...node.config.listen, port: 1 } }
+  const known = { installation: 'one', usageId: 0 }
+  const line = JSON.stringify({ id: 'a', ...known, after: 0, usage: [usageRow('a', owner)], storedResponses: [] })
+  const most = 64 * 1024 * 1024
+  // One byte less than the bound.
+  writeFileSync(String(waitingPath(config)), `${line.padEnd(most - 2)}\n`)
+  const sent: number[] = []
+  let isAway = true
+  const grace = await openGrace({
+    config,
+    send: async (_statements, rows) => {
+      if (isAway) throw asNotReached(new Error('refused'))
+      sent.push(rows)
+    },
+    follow: { age: () => 0, isUpToDate: () => false, known: () => known },
+    writeCheck: { isFailing: () => true, failingFor: () => 0 },
+    log: () => {},
+  })
+  expect(grace?.mayServe()).toBe(true)
+  await grace?.commitUsage({ usage: [usageRow('b', owner)], storedResponses: [] })
+  expect([grace?.rows(), grace?.mayServe(), grace?.isUsed()]).toEqual([2, false, false])
+  isAway = false
+  await grace?.apply()
+  expect([sent, grace?.mayServe()]).toEqual([[1, 1], true])
+  await grace?.close()
 })
