@@ -5,7 +5,10 @@ import type { Database } from '../file/open.ts'
 import type { BoundStatement } from '../write/rows.ts'
 import { readFitting } from './fitting.ts'
 
-/** A table with its columns, in an order in which rows can be inserted: what a row refers to comes first. */
+/**
+ * A table with its columns, in an order in which rows can be inserted: what a row refers to comes first. Rows without an integer key are
+ * copied in the order in which they were inserted, in which they are listed.
+ */
 export type CopiedTable = { name: string; columns: string[]; keys: string[]; blobs: string[] }
 export type TableDigest = { table: string; rows: number; sha256: string }
 
@@ -35,8 +38,11 @@ export async function listCopiedTables({ client }: Database): Promise<CopiedTabl
   for (const name of sorted) {
     const { rows: columns } = await client.execute(`select name, pk, type from pragma_table_info('${name}')`)
     const keys = columns.filter(({ pk }) => Number(pk) > 0).toSorted((one, other) => Number(one.pk) - Number(other.pk))
+    const isByKeys =
+      /without rowid/i.test(texts.get(name) ?? '') ||
+      (keys.length === 1 && String(keys[0]?.type).toUpperCase() === 'INTEGER')
     const blobs = columns.filter(({ type }) => String(type).toLowerCase() === 'blob').map(nameOf)
-    tables.push({ name, columns: columns.map(nameOf), keys: keys.length === 0 ? ['rowid'] : keys.map(nameOf), blobs })
+    tables.push({ name, columns: columns.map(nameOf), keys: isByKeys ? keys.map(nameOf) : ['rowid'], blobs })
   }
   return tables
 }
@@ -121,7 +127,7 @@ function* inStatements(rows: Row[]): Generator<{ rows: Row[]; characters: number
   if (some.length > 0) yield { rows: some, characters }
 }
 
-/** Counts the rows of a table, and hashes them in the order of their keys. */
+/** Counts the rows of a table, and hashes them in the order in which they are copied. */
 export async function digestTable(
   database: Database,
   table: CopiedTable,

@@ -1,7 +1,7 @@
 // A libSQL server refuses responses of more than 10 MB, and values of more than 5 MB. What is read many rows at a time is
 // therefore read in halves where that is too much.
 import { type SQL, sql } from 'drizzle-orm'
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { isTooLarge } from '../remote/server-errors.ts'
 import { nextSlice } from './pace.ts'
@@ -25,17 +25,45 @@ export async function readFitting<Result>(
 
 /** Ids per statement. */
 const idsAtOnce = 500
+const numbersAtOnce = 5_000
 
-/** Reads what the ids name, as many at a time as fit. Other work comes in between. */
-export async function readByIds<Row>(ids: readonly string[], read: (some: string[]) => Promise<Row[]>): Promise<Row[]> {
+type TableWithId = SQLiteTable & { id: SQLiteColumn }
+
+/**
+ * Reads the rows with these ids, as many at a time as fit, in the order in which they were inserted: that of `readInParts`, so that all nodes
+ * list rows in the same order, whenever they read them. Other work comes in between.
+ */
+export async function readByIds<Row extends { id: string }>(
+  orm: Orm,
+  table: TableWithId,
+  ids: readonly string[],
+  read: (some: string[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  const ordered = await inRowOrder(orm, table, ids)
   const found: Row[] = []
-  for (let start = 0, most = idsAtOnce; start < ids.length; start += most) {
-    const { result, rows } = await readFitting(most, (count) => read(ids.slice(start, start + count)))
+  for (let start = 0, most = idsAtOnce; start < ordered.length; start += most) {
+    const { result, rows } = await readFitting(most, (count) => read(ordered.slice(start, start + count)))
     most = rows
-    found.push(...result)
-    if (start + most < ids.length) await nextSlice()
+    const byId = new Map(result.map((row) => [row.id, row]))
+    found.push(...ordered.slice(start, start + most).flatMap((id) => byId.get(id) ?? []))
+    if (start + most < ordered.length) await nextSlice()
   }
   return found
+}
+
+/** Row numbers only grow, since no row of these tables is ever deleted. */
+async function inRowOrder(orm: Orm, table: TableWithId, ids: readonly string[]): Promise<readonly string[]> {
+  if (ids.length < 2) return ids
+  const numbered: { id: string; number: number }[] = []
+  for (let start = 0; start < ids.length; start += numbersAtOnce) {
+    const some = JSON.stringify(ids.slice(start, start + numbersAtOnce))
+    const isOne = sql`${table.id} in (select value from json_each(${some}))`
+    numbered.push(
+      ...(await orm.all<{ id: string; number: number }>(sql`
+      select ${table.id} as id, ${table}.rowid as number from ${table} where ${isOne}`)),
+    )
+  }
+  return numbered.toSorted((one, other) => one.number - other.number).map(({ id }) => id)
 }
 
 /**

@@ -20,13 +20,13 @@ export function updateBudget(
   return orm.update(budgets).set(change).where(eq(budgets.id, id))
 }
 
-/** Lists the budgets with these ids, deleted ones among them, or all that are not deleted. */
+/** Lists the budgets with these ids, deleted ones among them, or all that are not deleted, in the order in which they were inserted. */
 export function listBudgets(orm: Orm, ids?: readonly string[]): Promise<Budget[]> {
   return orm
     .select()
     .from(budgets)
     .where(ids === undefined ? isNull(budgets.deletedAt) : inArray(budgets.id, [...ids]))
-    .orderBy(asc(budgets.createdAt), asc(budgets.id))
+    .orderBy(sql`${budgets}.rowid`)
 }
 
 /** What was used in an hour; the hour in hours since 1970. */

@@ -9,13 +9,16 @@ export type IssuerWithKeySet = Issuer & { lastKeySet: IssuerKeySet | null }
 
 const issuersAtOnce = 500
 
-/** Lists the issuers with these ids, or those that a condition selects, including deleted ones, each with its last good key set. */
+/**
+ * Lists the issuers with these ids, or those that a condition selects, including deleted ones, each with its last good key set, in the order in which they were
+ * inserted.
+ */
 export async function listIssuers(orm: Orm, wanted: string[] | SQL): Promise<IssuerWithKeySet[]> {
-  if (Array.isArray(wanted)) return readByIds(wanted, (ids) => findIssuers(orm, inArray(issuers.id, ids)))
+  if (Array.isArray(wanted)) return readByIds(orm, issuers, wanted, (ids) => findIssuers(orm, inArray(issuers.id, ids)))
   const listed: IssuerWithKeySet[] = []
   const parts = readInParts(orm, issuers, issuersAtOnce, (isInPart) => findIssuers(orm, sql`${isInPart} and ${wanted}`))
   for await (const part of parts) listed.push(...part)
-  return listed.sort((one, other) => one.createdAt - other.createdAt)
+  return listed
 }
 
 async function findIssuers(orm: Orm, where: SQL): Promise<IssuerWithKeySet[]> {
@@ -24,7 +27,7 @@ async function findIssuers(orm: Orm, where: SQL): Promise<IssuerWithKeySet[]> {
     .from(issuers)
     .leftJoin(issuerKeySets, eq(issuerKeySets.issuerId, issuers.id))
     .where(where)
-    .orderBy(issuers.createdAt)
+    .orderBy(sql`${issuers}.rowid`)
   return rows.map((row) => ({ ...row.issuers, lastKeySet: row.issuer_key_sets }))
 }
 

@@ -21,7 +21,7 @@ export function listWorkspaces(orm: Orm, organizationId: string): Promise<Worksp
     .select()
     .from(workspaces)
     .where(eq(workspaces.organizationId, organizationId))
-    .orderBy(workspaces.createdAt)
+    .orderBy(workspaces.createdAt, workspaces.name)
 }
 
 export async function findWorkspace(

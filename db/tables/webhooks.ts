@@ -1,5 +1,5 @@
 // Webhooks: where alerts are sent.
-import { asc, eq, inArray, isNull } from 'drizzle-orm'
+import { eq, inArray, isNull, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type Webhook, webhooks } from '../schema/alert-schema.ts'
 import type { Statement } from '../write/rows.ts'
@@ -17,11 +17,11 @@ export function updateWebhook(
   return orm.update(webhooks).set(change).where(eq(webhooks.id, id))
 }
 
-/** Lists the webhooks with these ids, deleted ones among them, or all that are not deleted. */
+/** Lists the webhooks with these ids, deleted ones among them, or all that are not deleted, in the order in which they were inserted. */
 export function listWebhooks(orm: Orm, ids?: readonly string[]): Promise<Webhook[]> {
   return orm
     .select()
     .from(webhooks)
     .where(ids === undefined ? isNull(webhooks.deletedAt) : inArray(webhooks.id, [...ids]))
-    .orderBy(asc(webhooks.createdAt), asc(webhooks.id))
+    .orderBy(sql`${webhooks}.rowid`)
 }

@@ -13,6 +13,7 @@ import {
   type ConfigDocument,
   type Organization,
   organizations,
+  presets,
   signingKeys,
   users,
   workspaces,
@@ -131,7 +132,8 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     read: ({ presets }) => presets,
     load: async (registry, orm, ids) => {
       if (ids === undefined) for await (const rows of readPresets(orm)) for (const row of rows) putPreset(registry, row)
-      else for (const row of await readByIds(ids, (some) => listPresets(orm, some))) putPreset(registry, row)
+      else
+        for (const row of await readByIds(orm, presets, ids, (some) => listPresets(orm, some))) putPreset(registry, row)
     },
   },
   price: {
@@ -170,13 +172,13 @@ async function budgetsChanged({ onBudgetsChanged }: Registry): Promise<void> {
 const rowsAtOnce = 500
 
 /** Reads the rows with these ids, or all rows, as many at a time as fit in a response of a database server. */
-async function* readWanted<Row>(
+async function* readWanted<Row extends { id: string }>(
   orm: Orm,
   table: SQLiteTable & { id: SQLiteColumn },
   ids: string[] | undefined,
   read: (wanted: SQL) => Promise<Row[]>,
 ): AsyncGenerator<Row> {
-  if (ids !== undefined) yield* await readByIds(ids, (some) => read(inArray(table.id, some)))
+  if (ids !== undefined) yield* await readByIds(orm, table, ids, (some) => read(inArray(table.id, some)))
   else for await (const rows of readInParts(orm, table, rowsAtOnce, read)) yield* rows
 }
 

@@ -85,7 +85,7 @@ export const valueOfPolicy = <Field extends keyof Policy>(held: Policy | PackedR
 /** Reloads the keys with these ids, or all. */
 export async function loadKeys(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
   if (ids === undefined) return loadAllKeys(trust, orm)
-  const rows = await readByIds(ids, (some) => orm.select().from(apiKeys).where(inArray(apiKeys.id, some)))
+  const rows = await readByIds(orm, apiKeys, ids, (some) => orm.select().from(apiKeys).where(inArray(apiKeys.id, some)))
   for (const row of rows) putKey(trust, row)
   letGo(trust, 'keyId', rows)
 }
@@ -104,7 +104,9 @@ export async function loadIssuers(trust: TrustRows, orm: Orm, ids?: string[]): P
 export async function loadPolicies(trust: TrustRows, orm: Orm, ids?: string[]): Promise<void> {
   if (ids === undefined) return loadAllPolicies(trust, orm)
   const before = ids.flatMap((id) => trust.policies.get(id) ?? [])
-  const rows = await readByIds(ids, (some) => orm.select().from(policies).where(inArray(policies.id, some)))
+  const rows = await readByIds(orm, policies, ids, (some) =>
+    orm.select().from(policies).where(inArray(policies.id, some)),
+  )
   for (const row of rows)
     if (row.deletedAt === null) putPolicy(trust, Object.freeze(row))
     else {

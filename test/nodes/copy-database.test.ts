@@ -37,6 +37,7 @@ beforeAll(async () => {
     settings: { LATCHKEY_DATABASE_URL: database.url, LATCHKEY_MASTER_KEY: testMasterKey },
   })
   await server.admin('keys.create', { name: 'target', limit: 5 })
+  for (const name of ['e', 'd', 'c', 'b', 'a']) await server.admin('keys.create', { name })
   await server.admin('issuers.add', { name: 'idp', issuer_url: 'https://idp.example.com' })
   await server.admin('policies.create', { name: 'p', issuer: 'idp', key: 'target', audience: 'a', subject: 's' })
   const body = JSON.stringify({ model: 'm', messages: [{ role: 'system', content: 'Be brief' }] })
@@ -66,6 +67,15 @@ test('a running node keeps its database from being copied, a stopped one does no
   expect(rows).toBeGreaterThan(8)
   expect(tables.find(({ table }) => table === 'policies')).toMatchObject({ rows: 1 })
   expect(tables.map(({ table }) => table)).toContain('installation')
+  // Lists have this order. Ids are random.
+  const namesAt = async (url: string) => {
+    const opened = await openedAt(url)
+    const { rows } = await opened.client.execute('select name from api_keys order by rowid')
+    await opened.close()
+    return rows.map(({ name }) => name)
+  }
+  expect(await namesAt(file)).toEqual(await namesAt(database.url))
+  expect(await namesAt(file)).toEqual(expect.arrayContaining(['target', 'e', 'd', 'c', 'b', 'a']))
 })
 
 test('a target with rows is refused', async () => {
