@@ -12,7 +12,7 @@ const streams = 200
 const pieces = 32
 const piece = deltaOf('x'.repeat(32 * 1024))
 const end = usageEvent + eventOf('[DONE]')
-/** All that is sent is 150 MB; measured was a growth of 3 to 60. */
+/** All that is sent is 150 MB; measured was a growth of 3 to 60, and up to 74 on a database server. */
 const growthMegabytesMax = 100
 /**
  * The runtime collects garbage when it holds a good part of the memory that it takes the machine to have: what is left
@@ -121,7 +121,8 @@ test(`${streams} streams of a megabyte, half of them left, are not kept`, async 
   await until('the upstream to see who left', () => leavers.every((number) => upstreamOf(number).hasLeft))
 
   await sendPieces(pieces / 2, stayers, clients)
-  expect(megabytes() - megabytesAtStart).toBeLessThan(growthMegabytesMax)
+  // What is garbage on the way goes with the next collection; a database server and a fast machine make more of it at once.
+  await until('memory to be given back', () => megabytes() - megabytesAtStart < growthMegabytesMax)
   expect(stayers.filter((number) => upstreamOf(number).hasLeft)).toEqual([])
   for (const number of stayers) {
     upstreamOf(number).send(end)
