@@ -47,25 +47,29 @@ export async function readLogHead(orm: Orm): Promise<LogHead> {
  */
 export async function readLogEntries(orm: Orm, from: number, until: number): Promise<LogEntry[]> {
   const { result } = await readFitting(until - from, (rows) =>
-    orm.all<{ text: string | null }>(sql`
-      select group_concat(line, char(10)) as "text" from (
-        select leaf || ' ' || kind || ' ' || ref || ' ' || at || ' ' || coalesce(hex(salt), '') || ' ' || hex(commitment) as line
+    orm.all<{ numbers: string | null; bytes: string | null }>(sql`
+      select group_concat(numbers) as numbers, group_concat(bytes, '') as bytes from (
+        select leaf || ',' || kind || ',' || ref || ',' || at || ',' || coalesce(length(salt), -1) || ',' || length(commitment) as numbers,
+          coalesce(hex(salt), '') || hex(commitment) as bytes
         from ${logEntries} where leaf >= ${from} and leaf < ${until} order by leaf limit ${rows})`),
   )
-  const text = result[0]?.text ?? null
-  return text === null ? [] : text.split('\n').map(parseEntry)
+  const { numbers, bytes } = result[0] ?? {}
+  return numbers == null || bytes == null ? [] : parseEntries(numbers, bytes)
 }
 
-function parseEntry(line: string): LogEntry {
-  const [leaf, kind, ref, at, salt = '', commitment = ''] = line.split(' ')
-  return {
-    leaf: Number(leaf),
-    kind: Number(kind),
-    ref: Number(ref),
-    at: Number(at),
-    salt: salt === '' ? null : Buffer.from(salt, 'hex'),
-    commitment: Buffer.from(commitment, 'hex'),
+/** `numbers`: six of each entry. `text`: the bytes of all. One long text is decoded several times as fast as many short ones. */
+function parseEntries(numbers: string, text: string): LogEntry[] {
+  const all = JSON.parse(`[${numbers}]`) as number[]
+  const bytes = Buffer.from(text, 'hex')
+  let end = 0
+  const take = (length: number) => {
+    end += length
+    return bytes.subarray(end - length, end)
   }
+  return Array.from({ length: all.length / 6 }, (_, index) => {
+    const [leaf = 0, kind = 0, ref = 0, at = 0, salt = 0, commitment = 0] = all.slice(index * 6, index * 6 + 6)
+    return { leaf, kind, ref, at, salt: salt < 0 ? null : take(salt), commitment: take(commitment) }
+  })
 }
 
 /**

@@ -7,12 +7,20 @@ import { nextSlice } from '../../db/read/pace.ts'
 import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
 import { appendLog, isOvertaken, type LogHead, type NewLogEntry, readLogHead } from '../../db/tables/audit-log.ts'
 import type { Writer } from '../../db/write/write.ts'
-import { entriesOf, leafHash } from './entry.ts'
+import { entriesOf, entryText } from './entry.ts'
 import { type AuditLogMode, isCovered } from './mode.ts'
+import type { RecentTiles } from './recent-tiles.ts'
+import { hashLeafText } from './transparency/merkle.ts'
 import { nodesFor } from './tree.ts'
 
-/** `reader`: for rows to cover, of which the event loop need not wait. */
-export type AppendContext = { orm: Orm; reader: Orm; writer: Pick<Writer, 'write'>; mode: AuditLogMode }
+/** `reader`: for rows to cover, of which the event loop need not wait. `recent` takes what was appended. */
+export type AppendContext = {
+  orm: Orm
+  reader: Orm
+  writer: Pick<Writer, 'write'>
+  mode: AuditLogMode
+  recent?: Pick<RecentTiles, 'add'> | undefined
+}
 
 /** Rows of each table in one commit: a few milliseconds of work. */
 const rowsAtOnce = 400
@@ -21,7 +29,7 @@ const rowsAtOnce = 400
  * Appends leaves for all rows that have none when it begins; those that come meanwhile wait for the next call. Stops early if another node does the same at the moment.
  * @returns the number of leaves
  */
-export async function appendRows({ orm, reader, writer, mode }: AppendContext): Promise<number> {
+export async function appendRows({ orm, reader, writer, mode, recent }: AppendContext): Promise<number> {
   let head = await readLogHead(orm)
   const last = await readLastRowIds(orm)
   let lastTile: Uint8Array[] | undefined
@@ -29,7 +37,9 @@ export async function appendRows({ orm, reader, writer, mode }: AppendContext): 
     await nextSlice()
     const { entries, positions } = await plan(reader, mode, head, last)
     if (entries.length === 0) return head.size
-    const { nodes, last: tile } = await nodesFor(orm, head.size, entries.map(leafHash), lastTile)
+    const texts = entries.map(entryText)
+    const hashes = texts.map(hashLeafText)
+    const { nodes, last: tile } = await nodesFor(orm, head.size, hashes, lastTile)
     lastTile = tile
     try {
       await writer.write(appendLog(entries, nodes, positions))
@@ -37,6 +47,7 @@ export async function appendRows({ orm, reader, writer, mode }: AppendContext): 
       if (!isOvertaken(error)) throw error
       return (await readLogHead(orm)).size
     }
+    recent?.add(head.size, texts, hashes)
     head = { size: head.size + entries.length, positions: { ...head.positions, ...positions } }
   }
 }

@@ -18,6 +18,7 @@ import { publish, replaceText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
 import { type AuditLogContext, checkpointFileFor, openLog, replaceKey } from './open-log.ts'
 import { pruneArchived } from './prune.ts'
+import { createRecentTiles, type RecentTiles } from './recent-tiles.ts'
 import { checkpointText } from './transparency/checkpoint.ts'
 import { formatNote, type SignerKey, signNote } from './transparency/note.ts'
 import { rootOf } from './tree.ts'
@@ -57,18 +58,17 @@ export type AuditLog = {
 }
 
 const checkpointMilliseconds = 60_000
+const atFirst: AuditLogState = {
+  ...{ isServing: false, checkpointAt: undefined, cosignedAt: undefined },
+  ...{ failure: undefined, folderFailure: undefined },
+}
 
 export function createAuditLog(context: AuditLogContext): AuditLog {
-  const { database, writer, auditLog: settings, now, log } = context
-  const { orm, reader } = database
+  const { writer, auditLog: settings, now, log } = context
+  const { orm, reader } = context.database
   const { runExclusive } = createMutex()
-  const state: AuditLogState = {
-    isServing: false,
-    checkpointAt: undefined,
-    cosignedAt: undefined,
-    failure: undefined,
-    folderFailure: undefined,
-  }
+  const state: AuditLogState = { ...atFirst }
+  const recent = settings.folder === undefined ? undefined : createRecentTiles()
   const closeDays = createDayClosing(context)
   let opened: Promise<{ epoch: Epoch; signer: SignerKey }> | undefined
 
@@ -86,11 +86,11 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   async function checkpoint(alsoBy: SignerKey[] = []): Promise<LogCheckpoint & { origin: string }> {
     const { epoch, signer } = await openOnce()
     if (settings.mode === 'full') await closeDays()
-    const size = await appendRows({ orm, reader, writer, mode: settings.mode })
+    const size = await appendRows({ orm, reader, writer, mode: settings.mode, recent })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
     state.checkpointAt = now()
     state.cosignedAt = (await newestCosigned(orm, epoch.name))?.at
-    await publishAll(context, epoch, signed, state)
+    await publishAll(context, epoch, signed, state, recent)
     return { ...signed, origin: epoch.origin }
   }
 
@@ -192,14 +192,17 @@ async function publishAll(
   { name }: Epoch,
   signed: LogCheckpoint,
   state: AuditLogState,
+  recent: RecentTiles | undefined,
 ): Promise<void> {
   const file = checkpointFileFor(database)
   try {
     if (file !== undefined) await replaceText(file, signed.note)
-    if (settings.folder !== undefined) await publish(database.orm, join(settings.folder, name), signed)
+    if (settings.folder !== undefined) await publish(database.orm, join(settings.folder, name), signed, recent)
     state.folderFailure = undefined
   } catch (error) {
     state.folderFailure = describeError(error)
     log('error', 'audit_log_not_published', { folder: settings.folder, reason: state.folderFailure })
+  } finally {
+    recent?.clear()
   }
 }

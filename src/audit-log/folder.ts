@@ -7,6 +7,7 @@ import type { LogEntry } from '../../db/tables/audit-log.ts'
 import { listLogRecords } from '../../db/tables/log-records.ts'
 import { entryText } from './entry.ts'
 import { proveRow, type SignedSize } from './prove.ts'
+import type { RecentTiles, TileFiles } from './recent-tiles.ts'
 import { parseCheckpoint } from './transparency/checkpoint.ts'
 import { hashLeafText } from './transparency/merkle.ts'
 import { formatBundle, type Tile, tilePath, tilesOf, tileWidth } from './transparency/tiles.ts'
@@ -15,9 +16,8 @@ import { readEntries, readHashes } from './tree.ts'
 /** The bytes of a tile or bundle, from the database; undefined for one whose entries were pruned. */
 export async function tileBytes(orm: Orm, { level, index, width }: Tile): Promise<Uint8Array | undefined> {
   if (level !== 'entries' && level > 0) return Buffer.concat(await readHashes(orm, level, ...spanOf({ index, width })))
-  const texts = (await readTileEntries(orm, index, width))?.map(entryText)
-  if (texts === undefined) return undefined
-  return level === 0 ? Buffer.concat(texts.map(hashLeafText)) : bundleOf(texts)
+  const files = await readTileFiles(orm, index, width)
+  return level === 0 ? files?.hashes : files?.bundle
 }
 
 /** @throws Error if some are missing: a tile is pruned as a whole */
@@ -29,8 +29,15 @@ async function readTileEntries(orm: Orm, index: number, width: number): Promise<
   return entries
 }
 
-function bundleOf(texts: readonly string[]): Uint8Array {
-  return formatBundle(texts.map((text) => Buffer.from(text)))
+/** A tile of leaves has the hashes of a bundle: both come from one text of each entry. */
+async function readTileFiles(orm: Orm, index: number, width: number): Promise<TileFiles | undefined> {
+  const texts = (await readTileEntries(orm, index, width))?.map(entryText)
+  return (
+    texts && {
+      bundle: formatBundle(texts.map((text) => Buffer.from(text))),
+      hashes: Buffer.concat(texts.map(hashLeafText)),
+    }
+  )
 }
 
 /** The folder of what says which entries were pruned: proofs of the records of the log. */
@@ -38,19 +45,23 @@ export const prunedFolder = 'pruned'
 
 /**
  * Adds what a log of `size` entries has and the folder does not have yet; the checkpoint comes last. What was pruned is left out, and stays in
- * a folder that has it.
+ * a folder that has it. `recent`: tiles that this process has appended.
  */
-export async function publish(orm: Orm, folder: string, signed: SignedSize): Promise<void> {
+export async function publish(
+  orm: Orm,
+  folder: string,
+  signed: SignedSize,
+  recent?: Pick<RecentTiles, 'find'>,
+): Promise<void> {
   const { size, note } = signed
   const published = parseCheckpoint(await readText(join(folder, 'checkpoint')))?.size ?? 0
   for (const tile of tilesOf(size, Math.min(published, size))) {
     if (tile.level === 'entries') {
-      // A tile of leaves has the hashes of a bundle: both come from one text of each entry.
-      const entries = await readTileEntries(orm, tile.index, tile.width)
-      if (entries === undefined) continue
-      const texts = entries.map(entryText)
-      await writeTile(folder, tile, bundleOf(texts))
-      await writeTile(folder, { ...tile, level: 0 }, Buffer.concat(texts.map(hashLeafText)))
+      const known = tile.width === tileWidth ? recent?.find(tile.index) : undefined
+      const files = known ?? (await readTileFiles(orm, tile.index, tile.width))
+      if (files === undefined) continue
+      await writeTile(folder, tile, files.bundle)
+      await writeTile(folder, { ...tile, level: 0 }, files.hashes)
     } else if (tile.level > 0)
       await writeTile(folder, tile, Buffer.concat(await readHashes(orm, tile.level, ...spanOf(tile))))
   }
@@ -82,8 +93,11 @@ const recordsAtOnce = 1_000
 
 async function writeTile(folder: string, tile: Tile, bytes: Uint8Array): Promise<void> {
   const path = join(folder, tilePath(tile))
-  await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, bytes)
+  await writeFile(path, bytes).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, bytes)
+  })
   // What the whole tile has, its parts need not have.
   if (tile.width === tileWidth) await rm(`${path}.p`, { recursive: true, force: true })
 }

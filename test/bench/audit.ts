@@ -81,10 +81,12 @@ async function measureCovering(add: Add): Promise<void> {
   add('an exchange beside off', { microseconds: (cpu * 1_000) / exchanges, longestMilliseconds: hold.end() })
   add('an entry in the database', { bytes: (((await pages()) - pagesBefore) * 4_096) / signed.size })
   add('an entry in the folder', { bytes: (await sizeOf(folder)) / signed.size })
-  const cpuVerify = cpuMilliseconds()
+  const [cpuVerify, startedAt] = [cpuMilliseconds(), performance.now()]
   const found = await verifyDatabase(database.reader, { epoch: signed.epoch, mode: 'full' })
   if (found.problems.length > 0) throw new Error(found.problems[0]?.problem)
-  add('an entry verified in the database', { microseconds: ((cpuMilliseconds() - cpuVerify) * 1_000) / signed.size })
+  // 10^7 in 60 seconds: the rows are read in another thread, so the clock counts.
+  add('an entry verified in the database', { microseconds: ((performance.now() - startedAt) * 1_000) / signed.size })
+  add('CPU time of that', { microseconds: ((cpuMilliseconds() - cpuVerify) * 1_000) / signed.size })
   await writer.close()
   await close()
 }
