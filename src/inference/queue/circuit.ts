@@ -5,6 +5,7 @@ const failuresMax = 3
 const probeFailuresMax = 2
 const restMillisecondsMin = 1_000
 const restMillisecondsMax = 30_000
+const offerMilliseconds = 1_000
 /** What nobody has tried for so long is unknown. */
 const memoryMilliseconds = 60_000
 /** Callers choose the names of models. */
@@ -21,6 +22,10 @@ export type Circuits<Server extends object> = {
    * until its outcome is noted, or until as much time has passed again.
    */
   admits: (server: Server, model: string | undefined, now: number) => boolean
+  /**
+   * Whether a request that waits for another server may start there too. After a rest, one of them in a second: it can be the trial.
+   */
+  isOffered: (server: Server, model: string | undefined, now: number) => boolean
   noteSuccess: (server: Server) => void
   /** A connection that failed or was too slow, or a status from 500 before the first byte: `hasResponded`. */
   noteFailure: (server: Server, hasResponded: boolean, now: number) => void
@@ -43,7 +48,10 @@ type Circuit = {
   since: number
   until: number
   isTrying: boolean
+  /** Until when its trial is offered to nobody else. */
+  offeredUntil: number
 }
+const noFailure = { failures: 0, rest: 0, until: 0, isTrying: false, offeredUntil: 0 }
 type FailedProbes = { count: number; since: number; until: number }
 type State = {
   circuit: Circuit | undefined
@@ -77,6 +85,10 @@ export function createCircuits<Server extends object>(random: () => number): Cir
       circuit.until = now + circuit.rest
       return true
     },
+    isOffered: (server, model, now) => {
+      const state = states.get(server)
+      return state === undefined || isOffered(state, model, now)
+    },
     noteSuccess: (server) => {
       const state = states.get(server)
       if (state !== undefined) state.circuit = state.failedProbes = undefined
@@ -84,7 +96,7 @@ export function createCircuits<Server extends object>(random: () => number): Cir
     noteFailure: (server, hasResponded, now) => {
       const state = stateOf(server)
       forgetOld(state, now)
-      state.circuit ??= { failures: 0, at: now, hasResponded, rest: 0, since: now, until: 0, isTrying: false }
+      state.circuit ??= { ...noFailure, at: now, hasResponded, since: now }
       state.circuit.hasResponded = hasResponded
       fail(state.circuit, now, random)
     },
@@ -137,6 +149,16 @@ function recover(state: State | undefined): boolean {
   state.failedProbes = undefined
   if (wasUnreachable) state.circuit = undefined
   return hasRecovered
+}
+
+function isOffered(state: State, model: string | undefined, now: number): boolean {
+  forgetOld(state, now)
+  if (isLimited(state, model, now) || isDown(state, now)) return false
+  if (!isOpen(state)) return true
+  const { circuit } = state
+  if (now < Math.max(circuit.until, circuit.offeredUntil)) return false
+  circuit.offeredUntil = now + offerMilliseconds
+  return true
 }
 
 function isLimited({ limited }: State, model: string | undefined, now: number): boolean {

@@ -1,16 +1,18 @@
 // Gives each request a place at an inference server: at one of several equal ones, at once or when it is its turn. It knows no HTTP.
 import { Fault } from '../../fault.ts'
-import type { RunningLimits } from '../../spending/running-limits.ts'
 import type { Upstream } from '../upstream/targets.ts'
 import { chooseByAffinity, chooseLessBusy } from './balance.ts'
 import { createDrainRates, type DrainRates } from './drain-rates.ts'
 import { createFairQueue, type FairQueue } from './fair-queue.ts'
+import { limitOf, limitOfBudget, limitOfKey, type QueueLimits } from './queue-limits.ts'
 import type { QueueClass, Ticket } from './server-queue.ts'
 import { createTokenRates, type TokenRates } from './token-rates.ts'
 
 /** A request that asks for a place at one of the upstreams, at least one. */
 export type PlaceRequest = {
   upstreams: readonly Upstream[]
+  /** Upstreams that rested when it began to wait, and that it may use now. Called once a second while it waits. */
+  recovered?: (() => readonly Upstream[]) | undefined
   key: { id: string; queueClass: QueueClass; queueWeight: number }
   /** Whose turn it is: the key, or somebody for whom the key acts. */
   counter: string
@@ -49,14 +51,7 @@ export type Dispatch = {
   tokensPerSecond: (id: string) => number
 }
 
-type Dependencies = {
-  registry: {
-    readonly upstreams: ReadonlyMap<string, Upstream>
-    readonly keys: { get: (id: string) => { concurrentRequests: number | null } | undefined }
-  }
-  budgets: Pick<RunningLimits, 'limitOf' | 'nameOf'>
-  /** How many nodes share the limits. */
-  liveNodes: () => number
+type Dependencies = QueueLimits & {
   random: () => number
   hash: (text: string) => number
   monotonic: () => number
@@ -72,15 +67,17 @@ const bounds = { waitingMax: 4_096, waitingPerCounterMax: 256 }
  * after the step that it computes, which takes less.
  */
 export const callEndMilliseconds = 100
-/** Limits that changed start waiting requests within this time. */
+/** Limits that changed, and servers that have recovered, start waiting requests within this time. */
 const recheckMilliseconds = 1_000
+
+/** What a waiting request does when it is its turn, and how it gets servers that have recovered. */
+type WaitingRequest = { start: (server: string) => void; widen: () => void }
 
 type State = Dependencies & {
   queue: FairQueue
   drainRates: DrainRates
   tokenRates: TokenRates
-  /** What each waiting request does when it is its turn. */
-  waiting: Map<Ticket, (server: string) => void>
+  waiting: Map<Ticket, WaitingRequest>
   affinityKeys: WeakMap<Ticket, string>
   stopRechecking: (() => void) | undefined
 }
@@ -92,7 +89,7 @@ export function createDispatch(dependencies: Dependencies): Dispatch {
     limitOfKey: (id) => limitOfKey(state, id),
     limitOfBudget: (counter) => limitOfBudget(state, counter),
     choose: (ticket, servers) => (servers.length === 1 ? (servers[0] ?? '') : choose(state, ticket, servers)),
-    onStart: (ticket, server) => state.waiting.get(ticket)?.(server),
+    onStart: (ticket, server) => state.waiting.get(ticket)?.start(server),
   })
   const state: State = {
     ...{ ...dependencies, queue, drainRates: createDrainRates(monotonic), tokenRates: createTokenRates(monotonic) },
@@ -108,7 +105,7 @@ function take(state: State, asked: PlaceRequest): Place | Promise<Place> {
   if (affinityKey !== undefined) state.affinityKeys.set(ticket, affinityKey)
   const outcome = state.queue.arrive(ticket)
   if (outcome === 'full') throw refusalOf(state, asked)
-  if (outcome !== 'waiting') return placeOf(state, ticket, outcome.server, asked, false)
+  if (outcome !== 'waiting') return placeOf(state, ticket, outcome.server, asked.upstreams, false)
   if (waitMillisecondsMax > 0 && !signal.aborted) return wait(state, ticket, asked)
   state.queue.leave(ticket)
   if (signal.aborted) return Promise.reject(signal.reason)
@@ -136,18 +133,37 @@ function wait(state: State, ticket: Ticket, asked: PlaceRequest): Promise<Place>
   const onAbort = () => leave(signal.reason)
   const timer = setTimeout(() => leave(refusalOf(state, asked)), waitMillisecondsMax)
   signal.addEventListener('abort', onAbort)
-  waiting.set(ticket, (server) => {
-    end()
-    const place = placeOf(state, ticket, server, asked, true)
-    onWaited(place.upstream, ticket.class, monotonic() - since)
-    resolve(place)
+  let { upstreams } = asked
+  waiting.set(ticket, {
+    start: (server) => {
+      end()
+      const place = placeOf(state, ticket, server, upstreams, true)
+      onWaited(place.upstream, ticket.class, monotonic() - since)
+      resolve(place)
+    },
+    widen: () => {
+      const more = asked.recovered?.() ?? []
+      upstreams = [...upstreams, ...more.filter((each) => !upstreams.includes(each))]
+      for (const { id } of more) queue.widen(ticket, id)
+    },
   })
-  state.stopRechecking ??= every(recheckMilliseconds, queue.startAll)
+  state.stopRechecking ??= every(recheckMilliseconds, () => recheck(state))
   return promise
 }
 
-function placeOf(state: State, ticket: Ticket, server: string, asked: PlaceRequest, hasWaited: boolean): Place {
-  const upstream = asked.upstreams.find(({ id }) => id === server)
+function recheck({ waiting, queue }: State): void {
+  for (const { widen } of waiting.values()) widen()
+  queue.startAll()
+}
+
+function placeOf(
+  state: State,
+  ticket: Ticket,
+  server: string,
+  upstreams: readonly Upstream[],
+  hasWaited: boolean,
+): Place {
+  const upstream = upstreams.find(({ id }) => id === server)
   if (upstream === undefined) throw new Error(`There is no upstream ${server}`)
   let isEnding = false
   return {
@@ -193,29 +209,6 @@ function choose(state: State, ticket: Ticket, servers: readonly string[]): strin
   const chosen =
     affinityKey === undefined ? chooseLessBusy(candidates, random) : chooseByAffinity(candidates, affinityKey, hash)
   return chosen.id
-}
-
-/** What waits for a server that is gone starts, and finds that out. */
-function limitOf(state: State, upstream: Upstream | undefined): number {
-  const { maxRunning = null, deletedAt = 0 } = upstream ?? {}
-  return maxRunning === null || deletedAt !== null ? Number.POSITIVE_INFINITY : shareOf(state, maxRunning)
-}
-
-/** A key that is gone has no limit: what waits with it starts, and finds that out. */
-function limitOfKey(state: State, id: string): number {
-  const limit = state.registry.keys.get(id)?.concurrentRequests ?? null
-  return limit === null ? Number.POSITIVE_INFINITY : shareOf(state, limit)
-}
-
-/** The same of a budget that is gone. */
-function limitOfBudget(state: State, counter: string): number {
-  const limit = state.budgets.limitOf(counter)
-  return limit === undefined ? Number.POSITIVE_INFINITY : shareOf(state, limit)
-}
-
-/** What this node lets run. */
-function shareOf({ liveNodes }: State, limit: number): number {
-  return Math.max(1, Math.floor(limit / liveNodes()))
 }
 
 function refusalOf(state: State, asked: PlaceRequest): Fault {

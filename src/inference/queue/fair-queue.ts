@@ -42,6 +42,8 @@ type State = Dependencies & {
 export type FairQueue = {
   /** The server at which it runs from now on; `waiting` until `onStart` is called with it; `full` if it may not wait. */
   arrive: (ticket: Ticket) => { server: string } | 'waiting' | 'full'
+  /** One that waits may start at this server too, from the next `startAll` on. */
+  widen: (ticket: Ticket, server: string) => void
   /** It no longer waits. */
   leave: (ticket: Ticket) => void
   /** It no longer runs. `cost` is what it was in the end, if that is known. */
@@ -75,6 +77,11 @@ export function createFairQueue(bounds: Bounds, dependencies: Dependencies): Fai
       if (!state.waiting.has(ticket)) return
       endWait(state, ticket)
       forgetIdle(state, ticket)
+    },
+    widen: (ticket, server) => {
+      if (!state.waiting.has(ticket) || ticket.servers.includes(server)) return
+      ticket.servers = [...ticket.servers, server]
+      enqueue(serverOf(state, server), ticket)
     },
     end: (ticket, cost = ticket.cost) => end(state, ticket, cost),
     startAll: () => startAll(state),

@@ -102,12 +102,21 @@ function awake(
   return upstreams
 }
 
-function take(finder: Finder, { upstreams }: AttemptGroup, isRetry: boolean): Place | Promise<Place> {
+function take(finder: Finder, { upstreams, model }: AttemptGroup, isRetry: boolean): Place | Promise<Place> {
   const { key, counter, budgets, cost, signal, waitsUntil, affinityKeyFor } = finder.search
   const { now, dispatch } = finder.context
   const waitMillisecondsMax = Math.max(0, waitsUntil - now())
   const affinityKey = upstreams.length > 1 ? affinityKeyFor(upstreams) : undefined
-  return dispatch.take({ upstreams, key, counter, budgets, cost, affinityKey, isRetry, waitMillisecondsMax, signal })
+  const recovered = upstreams.length < finder.left.length ? recoveredAmong(finder, upstreams, model) : undefined
+  const common = { upstreams, recovered, key, counter, budgets, cost, affinityKey, isRetry }
+  return dispatch.take({ ...common, waitMillisecondsMax, signal })
+}
+
+/** Finds those that rested when the others were chosen, and no longer do. */
+function recoveredAmong({ left, context }: Finder, chosen: readonly Upstream[], model: string | undefined) {
+  const resting = left.filter((each) => !chosen.includes(each))
+  const { circuits, monotonic } = context
+  return () => resting.filter((each) => circuits.isOffered(each, model, monotonic()))
 }
 
 async function waitFor(

@@ -10,8 +10,8 @@ const passedOverMax = 19
 
 /** What a request asks for. Tickets are compared by identity; each arrives once, and leaves or ends once. */
 export type Ticket = {
-  /** Ids of the servers that can serve it: it starts at one of them. */
-  readonly servers: readonly string[]
+  /** Ids of the servers that can serve it: it starts at one of them. More can come while it waits. */
+  servers: readonly string[]
   /** Whose turn it is: counters with the same weight get the same share of a busy server. */
   readonly counter: string
   readonly weight: number
