@@ -5,7 +5,7 @@ import { type Database, type OpenOptions, type Orm, openDatabase } from '../../d
 import type { ServerOptions } from '../../db/remote/server-database.ts'
 import { firstPosition } from '../../db/remote/shared-database.ts'
 import type { NodeMemory } from '../../db/write/change-queue.ts'
-import { Fault, type FaultCode } from '../fault.ts'
+import { describeError, Fault, type FaultCode } from '../fault.ts'
 import { configuredUpstream } from '../inference/upstream/targets.ts'
 import { addUncommitted, type Spending } from '../keys/spending.ts'
 import { loadRegistry, type Registry } from '../registry/registry.ts'
@@ -109,11 +109,18 @@ export async function loadOrRefuse(
     await database.close().catch(() => {})
     const error = explainUnreachable(cause)
     if (error instanceof Fault) throw error
-    throw new Fault('configuration', damagedFile(database.path, damageOf(cause) ?? 'it cannot be read'), {
-      reason: 'database_unreadable',
-      cause,
-    })
+    const options = { reason: 'database_unreadable', cause } as const
+    throw new Fault('configuration', whyUnreadable(database.path, cause), options)
   }
+}
+
+/** Only what SQLite calls damaged is: a backup would not help against anything else. */
+function whyUnreadable(path: string, cause: unknown): string {
+  const damage = damageOf(cause)
+  if (damage !== undefined) return damagedFile(path, damage)
+  let first = cause
+  while (first instanceof Error && first.cause !== undefined) first = first.cause
+  return `The database ${JSON.stringify(path)} cannot be read: ${describeError(first).replace(/^SQLITE_\w+: /, '')}`
 }
 
 /** This process writes nothing before it has ended. */

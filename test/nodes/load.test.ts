@@ -7,6 +7,7 @@ import { loadOrRefuse, openConfigured } from '../../src/nodes/load.ts'
 import { loadSpending } from '../../src/nodes/load-spending.ts'
 import type { Row, TestServer } from '../support/latchkey.ts'
 import { type Nodes, startNodes } from '../support/nodes.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import { createDatabase, insertOrganizationRows, organizationRows, usageRow } from '../support/rows.ts'
 
 let cluster: Nodes
@@ -75,4 +76,19 @@ test('a node that starts counts each row once that another node writes between t
   expect(usageId).toBe(names.length + slices * watched.length)
   await writer.close()
   await own.close()
+})
+
+test('a database that lacks a table is refused with what it lacks, and not called damaged', async () => {
+  const { database, close } = await createDatabase()
+  await database.client.execute('drop table bundle_signers')
+  const { message } = await rejectionOf(
+    loadOrRefuse(
+      { ...database, close: async () => {} },
+      { ...cluster.nodes[0]?.config, upstreamUrl: undefined } as Parameters<typeof loadOrRefuse>[1],
+      { now: Date.now, monotonic: () => performance.now(), onRefresh: () => {}, onReplaced: () => {} },
+    ),
+  )
+  expect(message).toMatch(/ cannot be read: .*no such table: bundle_signers$/)
+  expect(message).not.toContain('damaged')
+  await close()
 })
