@@ -9,6 +9,7 @@ import { originsOf } from '../../db/remote/rqlite/rqlite-urls.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { chartFiles, packChart } from '../../scripts/shared/helm-chart.ts'
 import { renderTemplate } from '../../scripts/shared/helm-template.ts'
+import availability from '../../src/manual/availability.md' with { type: 'text' }
 import { settings } from '../../src/settings/settings.ts'
 import { runCommand, temporaryFolder } from '../support/latchkey.ts'
 
@@ -192,6 +193,9 @@ test('the manifests of a cluster have three databases, each on another machine, 
   }
   expect(JSON.stringify(spec.affinity)).toContain('requiredDuringSchedulingIgnoredDuringExecution')
   expect([database.spec.replicas, spec.containers[0]?.args.includes('-fk')]).toEqual([3, true])
+  // An update goes on when the last one has all that was committed, which users.json of the manual lets everybody ask.
+  expect(text).toContain('path: /readyz?sync&timeout=3s')
+  expect(availability).toContain('{ "username": "*", "perms": ["ready"] }')
   const budgets = parse(text).filter(({ kind }) => kind === 'PodDisruptionBudget')
   expect(budgets.map(({ metadata, spec }) => [metadata.name, spec.maxUnavailable])).toEqual([
     ['latchkey', 1],
