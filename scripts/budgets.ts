@@ -8,7 +8,7 @@ import { command, group, isNarrowed, nothingMatches, runAlone } from './shared/c
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { futureText, momentText, wholeNumber } from './shared/option-values.ts'
-import { dollars, managedBy, moment, record } from './shared/render.ts'
+import { dollarsAlike, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 
 type Budget = OperationResponse<'budgets.show'>
@@ -117,7 +117,17 @@ function drawSimulation(shown: OperationResponse<'budgets.simulate'>): string {
   const about = shown.estimated ? 'about ' : ''
   const sentence = `Since ${moment(since)} UTC, ${about}${refused} of ${amountText(requests, 'requests')} would have been refused${whose}${when}.`
   if (shown.data.length === 0) return 'No usage that this budget counts.'
-  return [sentence, '', table(shown.data, simulatedColumns, '')].join('\n')
+  return [sentence, ...withoutCostNote(shown), '', table(shown.data, simulatedColumns, '')].join('\n')
+}
+
+/** What a budget in dollars does not count, and what to do. */
+function withoutCostNote({ requests_without_cost: requests = 0 }: { requests_without_cost?: number }): string[] {
+  if (requests === 0) return []
+  const has = requests === 1 ? 'has an unknown cost and counts' : 'have an unknown cost and count'
+  return [
+    `${amountText(requests, 'requests')} ${has} as free. See the models: latchkey usage --by model`,
+    'Set their prices: latchkey prices set MODEL --prompt DOLLARS --completion DOLLARS',
+  ]
 }
 
 const simulatedColumns: Column<OperationResponse<'budgets.simulate'>['data'][number]>[] = [
@@ -139,27 +149,44 @@ function listCommand(): Command {
     inOrganization(made),
     'budgets.list',
     ({ options: { contains, limit, organization } }) => ({ contains, limit, organization }),
-    ({ data }, { options }) => table(data, columns, isNarrowed(options, ['contains']) ? nothingMatches : empty),
+    ({ data }, { options }) => drawList(data, isNarrowed(options, ['contains']) ? nothingMatches : empty),
   )
 }
 
 const empty = 'No budgets. To create one: latchkey budgets create --name everything --windows month=500usd'
 
-const columns: Column<OperationResponse<'budgets.list'>['data'][number]>[] = [
-  ['NAME', (row) => row.name],
-  ['WINDOWS', (row) => windowsText(row.windows)],
-  ['AT ONCE', (row) => row.concurrent_requests],
-  ['EACH', (row) => row.each],
-  ['MODE', (row) => (row.enabled ? row.mode : 'disabled')],
-  ['SPENT', (row) => (row.spent === undefined ? null : spentText(row.spent))],
-  [
-    'RUNS OUT NEXT',
-    ({ values: [first] = [] }) =>
-      first === undefined ? null : `${first.name ?? (first.value || '(none)')}: ${spentText(first.spent)}`,
-  ],
-  ['VALUES', (row) => row.value_count],
-  ['MANAGED BY', (row) => row.managed_by],
-]
+type ListedBudget = OperationResponse<'budgets.list'>['data'][number]
+
+function drawList(rows: ListedBudget[], whenEmpty: string): string {
+  const limits = rows.flatMap(({ windows }) => windows.flatMap(({ usd }) => usd ?? []))
+  const limitMoney = dollarsAlike([], limits)
+  const spentMoney = spentMoneyOf(rows.flatMap(({ spent, values: [first] = [] }) => spent ?? first?.spent ?? []))
+  const requests = rows.reduce((sum, { requests_without_cost: own = 0 }) => sum + own, 0)
+  const columns: Column<ListedBudget>[] = [
+    ['NAME', (row) => row.name],
+    ['WINDOWS', (row) => windowsText(row.windows, limitMoney)],
+    ['AT ONCE', (row) => row.concurrent_requests],
+    ['EACH', (row) => row.each],
+    ['MODE', (row) => (row.enabled ? row.mode : 'disabled')],
+    ['SPENT', (row) => (row.spent === undefined ? null : spentText(row.spent, spentMoney))],
+    [
+      'RUNS OUT NEXT',
+      ({ values: [first] = [] }) =>
+        first === undefined
+          ? null
+          : `${first.name ?? (first.value || '(none)')}: ${spentText(first.spent, spentMoney)}`,
+    ],
+    ['VALUES', (row) => row.value_count],
+    ...costUnknownColumn<ListedBudget>(requests > 0, (row) => row.requests_without_cost),
+    ['MANAGED BY', (row) => row.managed_by],
+  ]
+  return [table(rows, columns, whenEmpty), ...withoutCostNote({ requests_without_cost: requests })].join('\n')
+}
+
+/** Only where there is something in it. */
+function costUnknownColumn<Row>(isShown: boolean, requests: (row: Row) => number | undefined): Column<Row>[] {
+  return isShown ? [['COST UNKNOWN', (row) => requests(row) || null]] : []
+}
 
 function show(row: Budget): string {
   const { applies_to: scope, windows, overrides, top_ups: topUps, spent, values, value_count: count = 0 } = row
@@ -176,22 +203,41 @@ function show(row: Budget): string {
         `${amountsText(amounts)} until ${moment(until)}${value === undefined ? '' : ` for ${value}`}: ${because}`,
       ]),
     ),
-    ...(spent === undefined ? {} : { spent: spentText(spent) }),
+    ...(spent === undefined ? {} : { spent: spentText(spent, spentMoneyOf(spent)) }),
     ...managedBy(row),
   })
-  if (values === undefined) return fields
+  const note = withoutCostNote(row)
+  if (values === undefined) return [fields, ...(note.length === 0 ? [] : ['', ...note])].join('\n')
   const more = count > values.length ? [`and ${count - values.length} more`] : []
-  return [fields, '', table(values, valueColumns, 'Nothing was used in the current periods'), ...more].join('\n')
+  return [fields, '', drawValues(values), ...more, ...note].join('\n')
 }
 
-const valueColumns: Column<Value>[] = [
-  ['VALUE', ({ value, name }) => name ?? (value || '(none)')],
-  ['SPENT', ({ spent }) => spentText(spent)],
-  ['RESETS (UTC)', ({ spent }) => moment(spent.find(({ resets_at }) => resets_at !== null)?.resets_at ?? null)],
-]
+function drawValues(values: Value[]): string {
+  const money = spentMoneyOf(values.flatMap(({ spent }) => spent))
+  const requestsOf = ({ spent }: Value) => Math.max(0, ...spent.map(({ requests_without_cost: own = 0 }) => own))
+  const columns: Column<Value>[] = [
+    ['VALUE', ({ value, name }) => name ?? (value || '(none)')],
+    ['SPENT', ({ spent }) => spentText(spent, money)],
+    ...costUnknownColumn(
+      values.some((value) => requestsOf(value) > 0),
+      requestsOf,
+    ),
+    ['RESETS (UTC)', ({ spent }) => moment(spent.find(({ resets_at }) => resets_at !== null)?.resets_at ?? null)],
+  ]
+  return table(values, columns, 'Nothing was used in the current periods')
+}
 
-function spentText(spent: readonly SpentAmount[]): string {
-  const shown = (unit: SpentAmount['unit'], value: number) => (unit === 'usd' ? dollars(value) : String(value))
+/** One format for a column. */
+function spentMoneyOf(spent: readonly SpentAmount[]) {
+  const inDollars = spent.filter(({ unit }) => unit === 'usd')
+  return dollarsAlike(
+    inDollars.map((each) => each.spent),
+    inDollars.map(({ limit }) => limit),
+  )
+}
+
+function spentText(spent: readonly SpentAmount[], money: (usd: number) => string): string {
+  const shown = (unit: SpentAmount['unit'], value: number) => (unit === 'usd' ? money(value) : String(value))
   return spent
     .map(
       ({ per, unit, limit, spent: used }) => `${shown(unit, used)} of ${amountText(shown(unit, limit), unit)} (${per})`,

@@ -3,6 +3,7 @@ import { and, count, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
+import { costUnknown } from '../schema/unknown-cost.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { listFilesHolding } from '../tables/archives.ts'
 import { matching, rangeOf, readable, rowIdsOf, type UsageFilter } from '../tables/usage.ts'
@@ -70,7 +71,7 @@ const summedUp = [
   ...[usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
     (column) => sql`cast(total(${column}) as integer)`,
   ),
-  sql`sum(${usage.costNanodollars} is null)`,
+  sql`sum(${costUnknown})`,
 ]
 
 function addUp(sums: Map<string, UsageSum>, names: string[], [values, ...numbers]: SliceSum): void {

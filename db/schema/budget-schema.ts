@@ -58,6 +58,7 @@ export const usageHours = sqliteTable(
     requests: integer('requests').notNull(),
     totalTokens: integer('total_tokens').notNull(),
     costNanodollars: integer('cost_nanodollars').notNull(),
+    requestsWithoutCost: integer('requests_without_cost').notNull(),
   },
   (table) => [primaryKey({ columns: [table.hour, table.keyId, table.policyId, table.attribution, table.model] })],
 )

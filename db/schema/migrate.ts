@@ -48,6 +48,7 @@ import pageMaxAge from './migrations/0044_page_max_age.sql' with { type: 'text' 
 import pruning from './migrations/0045_pruning.sql' with { type: 'text' }
 import requestOutcomes from './migrations/0046_request_outcomes.sql' with { type: 'text' }
 import usageSummed from './migrations/0047_usage_summed.sql' with { type: 'text' }
+import unknownCosts from './migrations/0049_unknown_costs.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -99,6 +100,7 @@ export const migrations: Migration[] = [
   { version: 45, name: 'pruning', statements: statementsOf(pruning) },
   { version: 46, name: 'request_outcomes', statements: statementsOf(requestOutcomes) },
   { version: 47, name: 'usage_summed', statements: statementsOf(usageSummed) },
+  { version: 49, name: 'unknown_costs', statements: statementsOf(unknownCosts) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -4,6 +4,7 @@ import type { Orm } from '../file/open.ts'
 import { nextSlice } from '../read/pace.ts'
 import { type Budget, budgets } from '../schema/budget-schema.ts'
 import { summedUsageId, usage } from '../schema/record-schema.ts'
+import { costUnknown } from '../schema/unknown-cost.ts'
 import type { Statement } from '../write/rows.ts'
 import { rangeOf } from './usage.ts'
 
@@ -32,7 +33,7 @@ export function listBudgets(orm: Orm, ids?: readonly string[]): Promise<Budget[]
 /** What was used in an hour; the hour in hours since 1970. */
 export type HourTotals = [
   ...[hour: number, keyId: string, policyId: string, attribution: string, model: string],
-  ...[requests: number, tokens: number, nanodollars: number],
+  ...[requests: number, tokens: number, nanodollars: number, requestsWithoutCost: number],
 ]
 /** Those of a session; empty for requests without one. */
 export type SessionTotals = [...HourTotals, session: string]
@@ -48,7 +49,7 @@ export async function* readHours(orm: Orm, since: number, most = hoursAtOnce): A
     await nextSlice()
     const [slice] = await orm.all<{ totals: string; usageId: number }>(sql`
       select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, total_tokens,
-        cost_nanodollars)) as totals, ${sql.raw(summedUsageId)} as "usageId"
+        cost_nanodollars, requests_without_cost)) as totals, ${sql.raw(summedUsageId)} as "usageId"
       from (select * from usage_hours where ${after} order by hour, key_id, policy_id, attribution, model limit ${most})`)
     const totals = JSON.parse(slice?.totals ?? '[]') as HourTotals[]
     yield { totals, usageId: slice?.usageId ?? 0 }
@@ -78,10 +79,11 @@ export async function* readSessions(
     await nextSlice()
     const end = Math.min(first + sessionRowsAtOnce, until)
     const [slice] = await orm.all<{ totals: string }>(sql`
-      select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, tokens, cost, session)) as totals from (
+      select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, tokens, cost, without_cost,
+        session)) as totals from (
         select at / 3600000 as hour, key_id, coalesce(policy_id, '') as policy_id, coalesce(attribution, '') as attribution,
           coalesce(model, '') as model, coalesce(session_id, '') as session, count(*) as requests,
-          coalesce(sum(total_tokens), 0) as tokens, cast(total(cost_nanodollars) as integer) as cost
+          coalesce(sum(total_tokens), 0) as tokens, cast(total(cost_nanodollars) as integer) as cost, sum(${costUnknown}) as without_cost
         from usage where id >= ${first} and id < ${end} and at >= ${since} group by 1, 2, 3, 4, 5, 6)`)
     yield { totals: JSON.parse(slice?.totals ?? '[]') as SessionTotals[], usageId: until - 1 }
     first = end
@@ -94,9 +96,10 @@ const ledgerRowsAtOnce = 5_000
 export async function* readLedgerAfter(orm: Orm, after: number, upto: number) {
   const { id, at, keyId, policyId, attribution, sessionId: session, model } = usage
   const { totalTokens: tokens, costNanodollars: nanodollars } = usage
+  const requestsWithoutCost = costUnknown.mapWith(Number)
   for (let last = after; ; ) {
     const rows = await orm
-      .select({ id, at, keyId, policyId, attribution, session, model, tokens, nanodollars })
+      .select({ id, at, keyId, policyId, attribution, session, model, tokens, nanodollars, requestsWithoutCost })
       .from(usage)
       .where(and(gt(id, last), lte(id, upto)))
       .orderBy(asc(id))

@@ -4,6 +4,7 @@ import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import { usageHours } from '../schema/budget-schema.ts'
 import { summedUsageId, usageDays } from '../schema/record-schema.ts'
+import { costUnknownText } from '../schema/unknown-cost.ts'
 import type { BoundStatement, Statement } from './rows.ts'
 
 const days = { key_id: 'key_id', day: 'at / 86400000' }
@@ -15,6 +16,8 @@ const hours = {
   model: "coalesce(model, '')",
 }
 
+const counts: Record<string, string> = { requests: 'count(*)', requests_without_cost: `sum(${costUnknownText})` }
+
 /** libSQL cannot read larger numbers. */
 const most = Number.MAX_SAFE_INTEGER
 
@@ -23,7 +26,7 @@ function addTo(table: SQLiteTable, names: Record<string, string>): string {
   const columns = Object.values(getTableColumns(table)).map(({ name }) => name)
   const summed = columns.filter((name) => names[name] === undefined)
   // As a float, a sum does not fail where whole numbers end.
-  const sumOf = (name: string) => (name === 'requests' ? 'count(*)' : `cast(min(total(${name}), ${most}) as integer)`)
+  const sumOf = (name: string) => counts[name] ?? `cast(min(total(${name}), ${most}) as integer)`
   const keys = Object.keys(names)
   return `insert into ${getTableName(table)} (${columns.join(', ')})
     select ${columns.map((name) => names[name] ?? sumOf(name)).join(', ')} from usage where id > ${summedUsageId}

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { Fault } from '../../src/fault.ts'
 import { amountText } from '../../src/values/amount-text.ts'
 import { readJsonFile } from './input-files.ts'
-import { dollars } from './render.ts'
+import { dollarsAlike } from './render.ts'
 
 type Window = { per: string; usd?: number; tokens?: number; requests?: number }
 
@@ -58,13 +58,16 @@ function readAmounts(text: string): Amounts | undefined {
 }
 
 /** The windows of a budget in one line. */
-export function windowsText(windows: readonly Window[]): string {
-  return windows.map(({ per, ...amounts }) => `${per} ${amountsText(amounts)}`).join('; ')
+export function windowsText(windows: readonly Window[], money?: (usd: number) => string): string {
+  return windows.map(({ per, ...amounts }) => `${per} ${amountsText(amounts, money)}`).join('; ')
 }
 
-export function amountsText({ usd, tokens, requests }: Amounts): string {
+export function amountsText(
+  { usd, tokens, requests }: Amounts,
+  money: (usd: number) => string = dollarsAlike([], usd === undefined ? [] : [usd]),
+): string {
   const parts = [
-    usd === undefined ? [] : [`${dollars(usd)} USD`],
+    usd === undefined ? [] : [`${money(usd)} USD`],
     tokens === undefined ? [] : [amountText(tokens, 'tokens')],
     requests === undefined ? [] : [amountText(requests, 'requests')],
   ]

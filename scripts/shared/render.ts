@@ -32,6 +32,20 @@ export function dollars(amount: number): string {
   return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(3)))
 }
 
+const [centDigits, leastDigits] = [2, 6]
+
+/**
+ * Formats amounts that stand below each other alike: with cents, or with as many digits as the smallest one needs to differ from zero. `exact`:
+ * those of which no digit may be lost.
+ */
+export function dollarsAlike(amounts: readonly number[], exact: readonly number[] = []): (amount: number) => string {
+  const smallest = Math.min(...amounts.filter((amount) => amount > 0))
+  const forSmallest = smallest === Infinity || smallest >= 0.01 ? centDigits : smallest >= 0.0001 ? 4 : leastDigits
+  const digits = Math.max(forSmallest, ...exact.map((amount) => String(amount).split('.')[1]?.length ?? 0))
+  const least = 10 ** -digits
+  return (amount) => (amount > 0 && amount < least ? `<${least.toFixed(digits)}` : amount.toFixed(digits))
+}
+
 /** What a spreadsheet runs at the start of a cell, also where it ends cells at other separators or ignores quotes. */
 const formulaStart = /(?<=(?:^|[,;\t\r\n])[\s"']*)[=+\-@\t\r＝＋－＠]/g
 

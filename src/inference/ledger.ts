@@ -1,6 +1,7 @@
 // The ledger entry of one inference request: opened when it is forwarded, written once when it ends. The row is
 // committed before the response ends.
 import type { UsageRow } from '../../db/schema/record-schema.ts'
+import { isCostUnknown } from '../../db/schema/unknown-cost.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { describeError, withoutKeysAndTokens } from '../fault.ts'
 import type { KeyRegistry, Principal } from '../keys/bearer.ts'
@@ -124,7 +125,8 @@ function storedOf({ call, principal, attempt, context }: LedgerEntry, { inspecte
 function countForBudgets({ context: { budgets, registry }, principal, call }: LedgerEntry, row: UsageRow): void {
   if (budgets.all().length === 0) return
   const { policyId, attribution, sessionId: session, model, at, totalTokens, costNanodollars } = row
-  const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
+  const requestsWithoutCost = isCostUnknown(row) ? 1 : 0
+  const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0, requestsWithoutCost }
   budgets.add(registry.keys.get(row.keyId) ?? principal.key, { policyId, attribution, session, model, at, amounts })
   const seen = { prompt: row.promptTokens, completion: row.completionTokens, nanodollars: amounts.nanodollars }
   // A response without usage costs nothing, as far as anybody can know.

@@ -136,13 +136,14 @@ type LedgerRow = { at: number; keyId: string; policyId: string | null; attributi
   model: string | null
   tokens: number | null
   nanodollars: number | null
+  requestsWithoutCost: number
 }
 
 /** A row as the totals of its hour. */
 function totalsOf(row: LedgerRow): SessionTotals {
   const { at, keyId, policyId, attribution, session, model, tokens, nanodollars } = row
   const names = [hourOf(at), keyId, policyId ?? '', attribution ?? '', model ?? ''] as const
-  return [...names, 1, tokens ?? 0, nanodollars ?? 0, session ?? '']
+  return [...names, 1, tokens ?? 0, nanodollars ?? 0, row.requestsWithoutCost, session ?? '']
 }
 
 /** In the order of the table, which compares texts as UTF-8. */
@@ -184,11 +185,23 @@ function createKeyFinder({ keys, deleted }: Registry, budgets: readonly Budget[]
 async function addTotals(
   sums: Pick<BudgetSums, 'add'>,
   find: FindKey,
-  [hour, keyId, policyId, attribution, model, requests, tokens, nanodollars, session]: SessionTotals,
+  [
+    hour,
+    keyId,
+    policyId,
+    attribution,
+    model,
+    requests,
+    tokens,
+    nanodollars,
+    requestsWithoutCost,
+    session,
+  ]: SessionTotals,
   which: 'hours' | 'sessions' | 'both',
 ): Promise<void> {
   const found = await find(keyId)
   if (found === undefined || found[which].length === 0) return
   const request = { policyId: policyId || null, attribution: attribution || null, session: session || null, model }
-  sums.add(found[which], found.key, { ...request, at: startOfHour(hour), amounts: { requests, tokens, nanodollars } })
+  const amounts = { requests, tokens, nanodollars, requestsWithoutCost }
+  sums.add(found[which], found.key, { ...request, at: startOfHour(hour), amounts })
 }

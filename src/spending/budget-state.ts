@@ -2,7 +2,7 @@
 import type { BudgetPeriod } from '../../db/schema/budget-schema.ts'
 import { nanodollarsPerDollar } from '../limits.ts'
 import type { Amounts, Budget, KeyFacts, RequestFacts } from './budget.ts'
-import type { BudgetSums } from './sums.ts'
+import type { BudgetSums, UsedAmounts } from './sums.ts'
 
 /** A request that wants to begin. `models`: those that it names. */
 export type BudgetRequest = RequestFacts & { models: readonly string[] }
@@ -31,6 +31,8 @@ export type RemainingAmount = {
   remaining: number
   /** Milliseconds; infinite for a whole life. */
   resetsAt: number
+  /** Requests whose cost is unknown, so that they are not in what was spent; 0 in other measures than dollars. */
+  requestsWithoutCost: number
 }
 
 export function createBudgetState(budgets: readonly Budget[], sums: BudgetSums): BudgetState {
@@ -85,7 +87,7 @@ export function isAbout(budget: Budget, { policyId, models }: BudgetRequest): bo
 }
 
 /** What was read last: it is read several times for each request. */
-const used: Amounts = { nanodollars: 0, tokens: 0, requests: 0 }
+const used: UsedAmounts = { nanodollars: 0, tokens: 0, requests: 0, requestsWithoutCost: 0 }
 
 /** What is left of a counter: of each measure, in the window that has the least. Negative where it is overspent. */
 export function leftOf({ sums }: BudgetState, { budget, value, place }: Counter, now: number): Amounts {
@@ -130,6 +132,21 @@ export function shareSpent(
   return share
 }
 
+/** The requests of unknown cost of a counter: in the window in dollars that has the most of them. */
+export function requestsWithoutCost(
+  { sums }: BudgetState,
+  { budget, value, place }: Pick<Counter, 'budget' | 'value' | 'place'>,
+  at: number,
+): number {
+  let most = 0
+  for (let index = 0; index < budget.windows.length; index++) {
+    if (budget.limitOf(value, index, at).nanodollars === Infinity) continue
+    sums.read(budget, place, index, at, used)
+    most = Math.max(most, used.requestsWithoutCost)
+  }
+  return most
+}
+
 const units: [RemainingAmount['unit'], keyof Amounts, divisor: number][] = [
   ['usd', 'nanodollars', nanodollarsPerDollar],
   ['tokens', 'tokens', 1],
@@ -149,6 +166,7 @@ export function amountsSpent({ sums }: BudgetState, budget: Budget, counter: str
             {
               ...{ budget, counter, per, unit, limit: limit[field] / divisor, spent: used[field] / divisor },
               ...{ remaining: Math.max(0, limit[field] - used[field]) / divisor, resetsAt: end },
+              requestsWithoutCost: unit === 'usd' ? used.requestsWithoutCost : 0,
             },
           ],
     )

@@ -36,6 +36,8 @@ export type Budget = {
   /** The counter of a request: one for all, or the value that the budget has one for each of; empty where that is missing. */
   counterOf: (key: KeyFacts, request: RequestFacts) => string
   windows: readonly BudgetWindow[]
+  /** Whether a window or an override limits dollars. */
+  limitsDollars: boolean
   /** The fewest requests that a window of any counter allows, without top-ups. */
   requestsMin: number
   /** What a counter may use in a window at a time, with overrides and top-ups. */
@@ -61,6 +63,7 @@ export function compileBudget(row: Readonly<BudgetRow>, timeZone: string | null)
       row.windows.map((window) => amountsOf(own.find(({ per }) => per === window.per) ?? window)),
     ]),
   )
+  const allLimits = [windows.map(({ limit }) => limit), ...overrides.values()].flat()
   const topUps = row.topUps ?? []
   const appliesToPolicy = (policyId: string | null) =>
     ofPolicies === undefined || (policyId !== null && ofPolicies.has(policyId))
@@ -77,9 +80,8 @@ export function compileBudget(row: Readonly<BudgetRow>, timeZone: string | null)
     counts: ({ policyId, model }) => appliesToPolicy(policyId) && compiled?.(model ?? '') !== false,
     counterOf: counterBy(each),
     windows,
-    requestsMin: Math.min(
-      ...[windows.map(({ limit }) => limit), ...overrides.values()].flat().map(({ requests }) => requests),
-    ),
+    limitsDollars: allLimits.some(({ nanodollars }) => nanodollars !== Infinity),
+    requestsMin: Math.min(...allLimits.map(({ requests }) => requests)),
     limitOf: (counter, index, time) => {
       const limit = overrides.get(counter)?.[index] ?? windows[index]?.limit ?? unlimited
       return topUps.length === 0 ? limit : toppedUp(limit, topUps, counter, time)

@@ -14,6 +14,7 @@ import {
   isAbout,
   isCounterSpent,
   type RemainingAmount,
+  requestsWithoutCost,
   shareSpent,
 } from './budget-state.ts'
 import { createEstimates, type Estimates } from './estimates.ts'
@@ -58,6 +59,8 @@ export type Budgets = {
   onStale: (() => void)[]
   /** The greatest share that a counter has spent of what it may use, over all windows and measures. */
   shareOf: (budget: Budget, counter: string, at: number) => number
+  /** The requests of a counter whose cost is unknown, in the window in dollars that has the most of them. */
+  withoutCostOf: (budget: Budget, counter: string, at: number) => number
   /** What a counter of a budget spent, by window and measure. */
   spentOf: (budget: Budget, counter: string, now: number) => RemainingAmount[]
   /** What remains of every budget that a caller has, whatever models they ask for. */
@@ -114,6 +117,8 @@ export function createBudgets(): Budgets {
       nameOf: (counter) => running.nameOf(counter),
     },
     shareOf: (budget, value, at) => shareSpent(state, { budget, value, place: state.sums.placeOf(budget, value) }, at),
+    withoutCostOf: (budget, value, at) =>
+      requestsWithoutCost(state, { budget, value, place: state.sums.placeOf(budget, value) }, at),
     spentOf: (...asked) => amountsSpent(state, ...asked),
     remainingFor: (key, request, now) =>
       budgetsOf(state, key).flatMap((budget) =>

@@ -2,18 +2,20 @@
 // are built from them, and grow with every row that is committed. A hundred thousand counters take about 20 MB with one window.
 import type { Amounts, Budget, KeyFacts, RequestFacts } from './budget.ts'
 
+/** What was used. `requestsWithoutCost`: those of the requests whose cost is unknown, so that it is not among the nanodollars. */
+export type UsedAmounts = Amounts & { requestsWithoutCost: number }
 /** What requests used at a time, in milliseconds. */
-export type UsageAmounts = RequestFacts & { model: string | null; at: number; amounts: Amounts }
+export type UsageAmounts = RequestFacts & { model: string | null; at: number; amounts: UsedAmounts }
 
 export type BudgetSums = {
   /** Adds what was used at a time (milliseconds) to those of the budgets of the key that it belongs to. */
   add: (ofKey: readonly Budget[], key: KeyFacts, used: UsageAmounts) => void
   /** What a counter used in the period of a window that has this time. */
-  usedOf: (budget: Budget, counter: string, window: number, at: number) => Readonly<Amounts>
+  usedOf: (budget: Budget, counter: string, window: number, at: number) => Readonly<UsedAmounts>
   /** Where a counter is; negative until it is known. It never moves. */
   placeOf: (budget: Budget, counter: string) => number
   /** As `usedOf`, of the counter at a place, written over these amounts: it is called several times for each request. */
-  read: (budget: Budget, place: number, window: number, at: number, into: Amounts) => void
+  read: (budget: Budget, place: number, window: number, at: number, into: UsedAmounts) => void
   /** When the first period begins that a clock set ahead has reached and that was dropped since; infinite without one. */
   droppedLater: () => number
   /** The counters of a budget. */
@@ -24,8 +26,8 @@ export type BudgetSums = {
 
 /** Requests that began before the end of a period end after it, and clocks are set back. */
 const periodsKept = 3
-/** The start of the period, nanodollars, tokens and requests. Zeros are a sum of nothing. */
-const numbersOfPeriod = 4
+/** The start of the period, nanodollars, tokens, requests, and those without a known cost. Zeros are a sum of nothing. */
+const numbersOfPeriod = 5
 const numbersOfWindow = periodsKept * numbersOfPeriod
 /** Counters are added in pieces, so that none are ever copied. */
 const countersInPiece = 64
@@ -36,7 +38,7 @@ const countersMaxByDefault = 100_000
 type Table = { places: Map<string, number>; pieces: Float64Array[]; numbers: number; inPiece: number }
 
 const unknownPlace = -1
-const nothing: Readonly<Amounts> = Object.freeze({ nanodollars: 0, tokens: 0, requests: 0 })
+const nothing: Readonly<UsedAmounts> = Object.freeze({ nanodollars: 0, tokens: 0, requests: 0, requestsWithoutCost: 0 })
 
 /**
  * `budgets`: those that are in force. `now`: in milliseconds; where a counter has had too many periods, the one that is furthest from now
@@ -83,12 +85,13 @@ function read(
   place: number,
   index: number,
   at: number,
-  into: Amounts,
+  into: UsedAmounts,
 ): void {
   const window = windows[index]
   into.nanodollars = 0
   into.tokens = 0
   into.requests = 0
+  into.requestsWithoutCost = 0
   if (table === undefined || place === unknownPlace || window === undefined) return
   const piece = pieceOf(table, place)
   const found = findPeriod(piece, offsetOf(table, place, index), window.periodAt(at).start)
@@ -96,6 +99,7 @@ function read(
   into.nanodollars = piece[found + 1] ?? 0
   into.tokens = piece[found + 2] ?? 0
   into.requests = piece[found + 3] ?? 0
+  into.requestsWithoutCost = piece[found + 4] ?? 0
 }
 
 function createTable({ windows, row: { each } }: Budget): Table {
@@ -148,6 +152,7 @@ function addTo(
     piece[sum + 1] = (piece[sum + 1] ?? 0) + amounts.nanodollars
     piece[sum + 2] = (piece[sum + 2] ?? 0) + amounts.tokens
     piece[sum + 3] = (piece[sum + 3] ?? 0) + amounts.requests
+    if (amounts.requestsWithoutCost > 0) piece[sum + 4] = (piece[sum + 4] ?? 0) + amounts.requestsWithoutCost
   }
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Budget as BudgetRow } from '../../db/schema/budget-schema.ts'
 import type { UsageRow } from '../../db/schema/record-schema.ts'
+import { isCostUnknown } from '../../db/schema/unknown-cost.ts'
 import { insertApiKey } from '../../db/tables/api-keys.ts'
 import { insertBudget } from '../../db/tables/budgets.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
@@ -92,10 +93,11 @@ async function ledgerSums(budget: string): Promise<Record<string, number[]>> {
   const name = budget as keyof typeof filters
   const { rows: found } = await own.database.client.execute(`
     select ${counters[name]} as counter, total(cost_nanodollars) filter (where at >= ${Date.UTC(2026, 10)} and at < ${Date.UTC(2026, 11)}) as month,
-      count(*) filter (where at / ${hour} = ${now / hour}) as hour, total(total_tokens) as lifetime
+      count(*) filter (where at / ${hour} = ${now / hour}) as hour, total(total_tokens) as lifetime,
+      count(*) filter (where cost_nanodollars is null and status = 200 and endpoint <> '/tokenize') as unknown
     from usage where ${filters[name]} group by 1`)
   return Object.fromEntries(
-    found.map((row) => [String(row.counter), [Number(row.month), Number(row.hour), Number(row.lifetime)]]),
+    found.map((row) => [String(row.counter), [row.month, row.hour, row.lifetime, row.unknown].map(Number)]),
   )
 }
 
@@ -106,7 +108,7 @@ function countedSums(budgets: Budgets, name: string): Record<string, number[]> {
   return Object.fromEntries(
     [...sums.countersOf(budget)].map((counter) => {
       const used = (window: number) => sums.usedOf(budget, counter, window, now)
-      return [counter, [used(0).nanodollars, used(1).requests, used(2).tokens]]
+      return [counter, [used(0).nanodollars, used(1).requests, used(2).tokens, used(2).requestsWithoutCost]]
     }),
   )
 }
@@ -121,6 +123,8 @@ const request = fc.record({
   model: fc.constantFrom('a1', 'b1', null),
   totalTokens: fc.constantFrom(3, null),
   costNanodollars: fc.constantFrom(7, null),
+  status: fc.constantFrom(200, 502),
+  endpoint: fc.constantFrom('/chat/completions', '/tokenize'),
 })
 type Step = { kind: 'build' | 'turn' | 'request' } & Partial<UsageRow>
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -146,12 +150,15 @@ async function run(steps: Step[], add: (budgets: Budgets, row: UsageRow) => void
   return budgets
 }
 
-function addRow(
-  budgets: Budgets,
-  { keyId, policyId, attribution, sessionId: session, model, at, totalTokens, costNanodollars }: UsageRow,
-): void {
+function addRow(budgets: Budgets, row: UsageRow): void {
+  const { keyId, policyId, attribution, sessionId: session, model, at, totalTokens, costNanodollars } = row
   const key = keyId === deletedKey.id ? deletedKey : rows.key
-  const amounts = { requests: 1, tokens: totalTokens ?? 0, nanodollars: costNanodollars ?? 0 }
+  const amounts = {
+    requests: 1,
+    tokens: totalTokens ?? 0,
+    nanodollars: costNanodollars ?? 0,
+    requestsWithoutCost: Number(isCostUnknown(row)),
+  }
   budgets.add(key, { policyId, attribution: attribution || null, session, model, at, amounts })
 }
 

@@ -41,7 +41,10 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await field('Prompt tokens').fill('0.25')
     await field('Longest response in tokens optional').fill('0')
     await button('Set price').click()
-    await page.getByText('prices[0].max_output_tokens').waitFor()
+    await page
+      .locator('#f-max_output_tokens-error')
+      .filter({ hasText: /^Longest response in tokens must be/ })
+      .waitFor()
     await field('Longest response in tokens optional').fill('4096')
     await button('Set price').click()
     await page.getByRole('link', { name: 'meta/*' }).click()

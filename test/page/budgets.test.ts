@@ -129,6 +129,21 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(lines.find((line) => line.startsWith('1007,'))).toMatch(/,21\r?$/)
   })
 
+  test('says how many requests have an unknown cost, in the budget, in the list and while somebody types, and links to prices', async () => {
+    const before = upstream.answer.current
+    upstream.answer.current = () => Response.json(answer)
+    expect(await spend('1003', 1)).toEqual([200])
+    upstream.answer.current = before
+    await go('#/budgets')
+    await page.getByText('cost of 1 request unknown').waitFor()
+    await page.getByRole('link', { name: 'repositories' }).click()
+    await page.getByText('1 request has an unknown cost and counts as free').waitFor()
+    await page.getByRole('link', { name: 'Edit', exact: true }).click()
+    await page.getByText('1 request has an unknown cost and counts as free').waitFor()
+    await page.getByRole('link', { name: 'Set the price of a model' }).click()
+    await page.getByLabel('Prompt tokens', { exact: true }).waitFor()
+  })
+
   test('groups usage by a label of the keys', async () => {
     await latchkey.admin('keys.update', { key: 'target', labels: { team: 'platform' } })
     await go('#/usage')

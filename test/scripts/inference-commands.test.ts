@@ -133,7 +133,7 @@ test('prices are set, imported whole or not at all, and count from the next requ
   await (await ask('echo')).text()
   const { data } = (await json('usage', '--by', 'model')) as { data: Record<string, unknown>[] }
   expect(data).toContainEqual(
-    expect.objectContaining({ model: 'echo', requests: 3, cost: 3, requests_without_cost: 2 }),
+    expect.objectContaining({ model: 'echo', requests: 3, cost: 3, requests_without_cost: 1 }),
   )
 })
 

@@ -4,8 +4,17 @@ import { answer, type Inference, question, startInference } from '../support/inf
 import type { Row } from '../support/latchkey.ts'
 
 type Key = Row & { key: string }
-type Spent = { per: string; unit: string; limit: number; spent: number; remaining: number; resets_at: string | null }
+type Spent = {
+  requests_without_cost?: number
+  per: string
+  unit: string
+  limit: number
+  spent: number
+  remaining: number
+  resets_at: string | null
+}
 type Budget = Row & {
+  requests_without_cost?: number
   spent?: Spent[]
   values?: { value: string; spent: Spent[] }[]
   value_count?: number
@@ -70,7 +79,7 @@ describe('a budget', () => {
     expect(headers.has('retry-after')).toBe(false)
     expect(latchkey.upstream.requests).toHaveLength(2)
     expect((await show('research')).spent).toEqual([
-      { per: 'month', unit: 'usd', limit: 1, spent: 1.2, remaining: 0, resets_at },
+      { per: 'month', unit: 'usd', limit: 1, spent: 1.2, remaining: 0, resets_at, requests_without_cost: 0 },
     ])
     expect(await statusOf(await createKey())).toBe(200)
   })
@@ -166,6 +175,38 @@ describe('a budget', () => {
     await latchkey.admin('prices.set', { prices: [{ model: 'asked-model', prompt: 1, completion: 1 }] })
     expect(await statusOf(key)).toBe(200)
     await latchkey.admin('prices.remove', { model: 'asked-model' })
+  })
+
+  test('in dollars says how many requests have an unknown cost, also before it was made and of values that spent nothing', async () => {
+    const key = await createKey({ attribute_from_header: 'x-user' })
+    latchkey.upstream.answer.current = () => Response.json(answer)
+    const fields = { organization: 'default', applies_to: { keys: [key.name] }, each: 'attribution', windows: month(5) }
+    await ask(key, { 'x-user': 'ada' })
+    await create('unpriced', fields)
+    await ask(key, { 'x-user': 'ada' })
+    latchkey.upstream.answer.current = priced(0.6)
+    await ask(key, { 'x-user': 'grace' })
+    latchkey.upstream.answer.current = () => new Response('{}', { status: 400 })
+    await ask(key, { 'x-user': 'linus' })
+    const asked = { organization: 'default', budget: 'unpriced' }
+    const found = await latchkey.admin<Budget>('budgets.show', asked)
+    const counted = found.values?.map(({ value, spent }) => [value, spent[0]?.spent, spent[0]?.requests_without_cost])
+    expect(counted).toEqual([
+      ['grace', 0.6, 0],
+      ['ada', 0, 2],
+    ])
+    expect(found).toMatchObject({ value_count: 2, requests_without_cost: 2 })
+    expect(await latchkey.admin<Row>('budgets.simulate', asked)).toMatchObject({
+      requests: 4,
+      requests_without_cost: 2,
+    })
+    const finding = async () => {
+      const { findings } = await latchkey.admin<{ findings: Row[] }>('doctor.examine', { organization: 'default' })
+      return findings.find(({ code }) => code === 'budget_cost_unknown')
+    }
+    expect(await finding()).toMatchObject({ names: ['unpriced'], operation: 'prices.set' })
+    const tokens = await latchkey.admin<Budget>('budgets.update', { ...asked, windows: [{ per: 'month', tokens: 9 }] })
+    expect([tokens.requests_without_cost, await finding()]).toEqual([undefined, undefined])
   })
 
   test('is one of several: the one with the latest reset is named', async () => {

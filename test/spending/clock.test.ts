@@ -88,7 +88,7 @@ test('whatever a clock does, what budgets have counted is the sum of the ledger'
   }
   latchkey.server.context.budgets.add(latchkey.server.context.registry.keys.get(key.id) as never, {
     ...{ policyId: null, attribution: 'ada', session: null, model: null, at: now },
-    amounts: { requests: 1, tokens: 0, nanodollars: 0 },
+    amounts: { requests: 1, tokens: 0, nanodollars: 0, requestsWithoutCost: 0 },
   })
   expect((await findDifferences()).length).toBeGreaterThan(0)
 })

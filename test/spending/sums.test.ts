@@ -17,7 +17,7 @@ test('requests of other times do not drop what the current period has used', () 
   const budget = compileBudget(row, null)
   const sums = createBudgetSums([budget], () => now)
   const request = { policyId: null, attribution: null, session: null, model: null }
-  const amounts = { requests: 1, tokens: 0, nanodollars: 0 }
+  const amounts = { requests: 1, tokens: 0, nanodollars: 0, requestsWithoutCost: 0 }
   for (const ahead of [0, 1, 2, 3, 4, -1, -5, 0])
     sums.add([budget], key, { ...request, at: now + ahead * hour, amounts })
   expect(sums.usedOf(budget, 'k', 0, now).requests).toBe(2)

@@ -21,7 +21,7 @@ function fullBudget(mode: BudgetRow['mode']) {
     compiled,
     createBudgetSums(compiled, () => 0, 2),
   )
-  const amounts = { requests: 1, tokens: 0, nanodollars: 0 }
+  const amounts = { requests: 1, tokens: 0, nanodollars: 0, requestsWithoutCost: 0 }
   for (const attribution of ['one', 'two'])
     budgets.add(key, { policyId: null, attribution, session: null, model: null, at: 0, amounts })
   return (attribution: string) => {
@@ -52,7 +52,7 @@ test('a budget may have 100,000 values', () => {
   const compiled = [compileBudget(rowOf('block'), null)]
   const [budget] = compiled
   const sums = createBudgetSums(compiled, () => 0)
-  const amounts = { requests: 1, tokens: 0, nanodollars: 0 }
+  const amounts = { requests: 1, tokens: 0, nanodollars: 0, requestsWithoutCost: 0 }
   let hadRoom = true
   for (let count = 0; count < 100_000; count++) {
     hadRoom &&= budget !== undefined && sums.hasRoomFor(budget, `v${count}`)

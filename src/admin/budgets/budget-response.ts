@@ -18,15 +18,20 @@ const spentShape = type({
   spent: 'number',
   remaining: 'number',
   resets_at: 'string | null',
+  'requests_without_cost?': 'number.integer',
 })
 /** `name` where the value is an id. */
 const valueShape = type({ value: 'string', 'name?': 'string', spent: spentShape.array() })
-/** `spent` of a budget without `each`, or else `values`, with those that run out next first. */
+/**
+ * `spent` of a budget without `each`, or else `values`, with those that run out next first. `requests_without_cost`: the requests of the
+ * current periods of windows in dollars whose cost is unknown; a budget without such a window has none.
+ */
 export const budgetResponse = type({
   ...responseOf(budgetFields),
   'spent?': spentShape.array(),
   'values?': valueShape.array(),
   'value_count?': 'number.integer',
+  'requests_without_cost?': 'number.integer',
   'warnings?': 'string[]',
 }).configure({ title: 'Budget' })
 
@@ -45,27 +50,43 @@ export function showBudget(
   const topUps = (row.topUps ?? []).map(({ until, at, ...rest }) => ({ ...rest, until: timeOf(until), at: timeOf(at) }))
   return showFields(budgetFields, row, { applies_to, top_ups: topUps }) as Omit<
     typeof budgetResponse.infer,
-    'spent' | 'values' | 'value_count' | 'warnings'
+    keyof SpentResponse | 'warnings'
   >
 }
 
+type SpentResponse = Pick<typeof budgetResponse.infer, 'spent' | 'values' | 'value_count' | 'requests_without_cost'>
+
 /** What was spent of a budget, while other work goes on. Those of a budget that is not in force are unknown. */
-export async function showSpent(context: ShowContext, row: Readonly<BudgetRow>, valuesMax: number) {
+export async function showSpent(
+  context: ShowContext,
+  row: Readonly<BudgetRow>,
+  valuesMax: number,
+): Promise<SpentResponse> {
   const { budgets, now } = context
   const budget = budgets.all().find((each) => each.row.id === row.id)
   if (budget === undefined) return {}
   const at = now()
-  if (row.each === null) return { spent: budgets.spentOf(budget, '', at).map(showRemaining) }
-  const first = createLargest<{ value: string; share: number }>(
+  const unknown = (requests: number) => (budget.limitsDollars ? { requests_without_cost: requests } : {})
+  if (row.each === null)
+    return {
+      spent: budgets.spentOf(budget, '', at).map(showRemaining),
+      ...unknown(budgets.withoutCostOf(budget, '', at)),
+    }
+  const first = createLargest<{ value: string; share: number; withoutCost: number }>(
     valuesMax,
-    (one, other) => other.share - one.share || (one.value < other.value ? -1 : 1),
+    (one, other) =>
+      other.share - one.share || other.withoutCost - one.withoutCost || (one.value < other.value ? -1 : 1),
   )
   const pace = createPace()
-  let value_count = 0
+  let [value_count, requests] = [0, 0]
   for (const value of budgets.sums().countersOf(budget)) {
     const share = budgets.shareOf(budget, value, at)
-    if (share > 0) value_count += 1
-    if (share > 0) first.add({ value, share })
+    const withoutCost = budgets.withoutCostOf(budget, value, at)
+    requests += withoutCost
+    if (share > 0 || withoutCost > 0) {
+      value_count += 1
+      first.add({ value, share, withoutCost })
+    }
     const wait = pace()
     if (wait !== undefined) await wait
   }
@@ -73,7 +94,7 @@ export async function showSpent(context: ShowContext, row: Readonly<BudgetRow>, 
     ...namedValue(value, nameOfValue(context, row.each, value)),
     spent: budgets.spentOf(budget, value, at).map(showRemaining),
   }))
-  return { values, value_count }
+  return { values, value_count, ...unknown(requests) }
 }
 
 /** A value, with the name of what it is the id of. */
@@ -88,6 +109,9 @@ export function showRemaining({
   spent,
   remaining,
   resetsAt,
+  requestsWithoutCost,
 }: RemainingAmount): typeof spentShape.infer {
-  return { per, unit, limit, spent, remaining, resets_at: timeOf(resetsAt === Infinity ? null : resetsAt) }
+  const resets_at = timeOf(resetsAt === Infinity ? null : resetsAt)
+  const unknown = unit === 'usd' ? { requests_without_cost: requestsWithoutCost } : {}
+  return { per, unit, limit, spent, remaining, resets_at, ...unknown }
 }

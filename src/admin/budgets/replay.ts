@@ -11,13 +11,16 @@ export type ReplayContext = Needs<'reader' | 'registry'>
 
 const ledgerRowsMax = 1_000_000
 
-/** Only hours in which a counter runs out are read request by request, and of those at most `ledgerRowsMax` requests. */
+/**
+ * Only hours in which a counter runs out are read request by request, and of those at most `ledgerRowsMax` requests. `withoutCost`: the
+ * requests whose cost is unknown.
+ */
 export async function replay(context: ReplayContext, budget: Budget, since: number, until: number) {
   const simulation = createSimulation(budget)
   const find = createKeyFinder(context, budget)
   const state = { rowsRead: 0, isEstimated: false }
   const pace = createPace()
-  let hour = -1
+  let [hour, withoutCost] = [-1, 0]
   let sums = new Map<string, Amounts>()
   const endHour = async () => {
     if (sums.size === 0) return
@@ -36,10 +39,12 @@ export async function replay(context: ReplayContext, budget: Budget, since: numb
       if (total[0] !== hour) await endHour()
       hour = total[0]
       const found = await counterOf(budget, find, requestOf(total))
-      if (found !== undefined) addTo(sums, found, amountsOf(total))
+      if (found === undefined) continue
+      addTo(sums, found, amountsOf(total))
+      withoutCost += total[8]
     }
   await endHour()
-  return { simulation, isEstimated: state.isEstimated }
+  return { simulation, withoutCost, isEstimated: state.isEstimated }
 }
 
 const countersAtOnce = 500

@@ -31,7 +31,10 @@ const input = type({
 })
 
 const time = type('string').configure({ format: 'date-time' })
-/** `refused` in `data`: by value, those with the most refusals first, then those that used most of a window. */
+/**
+ * `refused` in `data`: by value, those with the most refusals first, then those that used most of a window. `requests_without_cost`: those
+ * whose cost is unknown, of a budget with a window in dollars.
+ */
 export const simulationResponse = type({
   since: time,
   until: time,
@@ -41,6 +44,7 @@ export const simulationResponse = type({
   value_count: 'number.integer',
   values_refused: 'number.integer',
   estimated: 'boolean',
+  'requests_without_cost?': 'number.integer',
   data: type({
     value: 'string',
     'name?': 'string',
@@ -71,13 +75,14 @@ async function simulate(context: SimulateContext, asked: typeof input.infer): Pr
   const first = startOfHour(hourOf(since))
   // Totals by hour lack the newest requests.
   await writer.write(addUsageSums)
-  const { simulation, isEstimated } = await replay(context, budget, first, until)
+  const { simulation, withoutCost, isEstimated } = await replay(context, budget, first, until)
   const nameOf = (value: string) => nameOfValue(context, budget.row.each, value)
   return {
     ...(await summaryOf(simulation.counters(), nameOf)),
     since: timeOf(first),
     until: timeOf(until),
     estimated: isEstimated,
+    ...(budget.limitsDollars ? { requests_without_cost: withoutCost } : {}),
   }
 }
 

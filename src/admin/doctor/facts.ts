@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/read/attention.ts'
 import { readSchemaVersion } from '../../../db/read/facts.ts'
-import { mapInSlices } from '../../../db/read/pace.ts'
+import { createPace, mapInSlices } from '../../../db/read/pace.ts'
 import { readWaiting } from '../../../db/remote/waiting-file.ts'
 import type { Organization } from '../../../db/schema/schema.ts'
 import { readDeliveryStates } from '../../../db/tables/alerts.ts'
@@ -22,7 +22,7 @@ import { budgetShare, type FailingWebhook, type OrganizationFacts, type PolicyFa
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 
 export type OrganizationContext = Needs<
-  'reader' | 'registry' | 'issuerKeys' | 'spending' | 'lastUses' | 'clockDifferences' | 'now'
+  'reader' | 'registry' | 'issuerKeys' | 'spending' | 'budgets' | 'lastUses' | 'clockDifferences' | 'now'
 >
 
 /** The facts of all organizations, or of one. Other requests go on meanwhile. */
@@ -35,6 +35,7 @@ export async function readOrganizations(
   const policies = await readPolicies(context, since, only)
   const issuers = await readIssuers(context, only)
   const budgets = await readBudgets(context, only)
+  const unpriced = await readUnpricedBudgets(context, only)
   const webhooks = await readWebhooks(context)
   const isAlone = registry.organizations.size === 1
   const wanted = [...registry.organizations.values()].filter(({ id }) => only === undefined || id === only)
@@ -46,6 +47,7 @@ export async function readOrganizations(
     policies: policies.get(organization.id) ?? { total: 0, names: new Map() },
     exchangesSince: since,
     budgets: budgets.get(organization.id) ?? [],
+    unpriced: unpriced.get(organization.id) ?? [],
     webhooks: webhooks.get(organization.id) ?? [],
   }))
 }
@@ -84,6 +86,23 @@ async function readBudgets({ reader, spending, now }: Needs<'reader' | 'spending
       if (spent >= budgetShare * limit) near.push({ organizationId, name, spent, limit })
     }
   return Map.groupBy(near, ({ organizationId }) => organizationId)
+}
+
+/** A budget can have very many counters. */
+async function readUnpricedBudgets({ budgets, now }: Needs<'budgets' | 'now'>, only: string | undefined) {
+  const [at, pace] = [now(), createPace()]
+  const found: (OrganizationFacts['unpriced'][number] & OrganizationRow)[] = []
+  for (const budget of budgets.all()) {
+    const { name, organizationId } = budget.row
+    if (!budget.limitsDollars || organizationId !== (only ?? organizationId)) continue
+    let requests = 0
+    for (const counter of budgets.sums().countersOf(budget)) {
+      requests += budgets.withoutCostOf(budget, counter, at)
+      await pace()
+    }
+    if (requests > 0) found.push({ organizationId, name, requests })
+  }
+  return Map.groupBy(found, ({ organizationId }) => organizationId)
 }
 
 async function readWebhooks({ registry, reader }: Needs<'registry' | 'reader'>) {

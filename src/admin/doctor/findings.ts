@@ -63,6 +63,7 @@ export const remedies: Partial<Record<string, Act>> = {
   backup_failed: 'backup.create',
   backup_missing: 'backup.create',
   backup_old: 'backup.create',
+  budget_cost_unknown: 'prices.set',
   budget_nearly_spent: 'keys.update',
   budget_spent: 'keys.update',
   issuer_bundle_missing: 'issuers.import',

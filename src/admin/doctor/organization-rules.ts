@@ -2,6 +2,7 @@
 
 import type { PolicyState } from '../../../db/read/attention.ts'
 import { shellWord } from '../../runtime/file-access.ts'
+import { amountText } from '../../values/amount-text.ts'
 import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
 import { type IssuerFacts, judgeIssuer } from './issuer-rules.ts'
 
@@ -21,6 +22,8 @@ export type OrganizationFacts = {
   exchangesSince: number
   /** `spent` and `limit` in the same unit. */
   budgets: readonly { name: string; spent: number; limit: number }[]
+  /** Budgets in dollars that count requests as free, because their cost is unknown. */
+  unpriced: readonly { name: string; requests: number }[]
   /** Those whose last attempts failed. `since` in milliseconds. */
   webhooks?: readonly FailingWebhook[]
 }
@@ -37,6 +40,7 @@ export function judgeOrganization(facts: OrganizationFacts, now: number): Findin
     ...facts.issuers.flatMap((issuer) => judgeIssuer(issuer, within, now)),
     ...judgePolicies(facts, within),
     ...judgeBudgets(facts, within),
+    ...judgeUnpriced(facts, within),
     ...judgeWebhooks(facts, within, now),
   ]
 }
@@ -102,6 +106,16 @@ function judgeBudgets({ budgets }: OrganizationFacts, within: string): Finding[]
     const message = `${counted(names, 'key', 'keys')}${within} ${says}: ${listNames(names)}`
     return [finding({ level, area: 'budgets', code, message, action }, names)]
   })
+}
+
+function judgeUnpriced({ unpriced }: OrganizationFacts, within: string): Finding[] {
+  if (unpriced.length === 0) return []
+  const names = unpriced.map(({ name }) => name)
+  const requests = unpriced.reduce((sum, each) => sum + each.requests, 0)
+  const message = `${counted(names, 'budget', 'budgets')} in dollars${within} counted ${amountText(requests, 'requests')} as free, because the cost is unknown: ${listNames(names)}`
+  const action =
+    'latchkey prices set MODEL --prompt DOLLARS --completion DOLLARS; for the models: latchkey usage --by model'
+  return [finding({ level: 'warning', area: 'budgets', code: 'budget_cost_unknown', message, action }, names)]
 }
 
 /** One failed attempt can be a receiver that starts. */

@@ -1,10 +1,11 @@
 // Amounts of budgets on the page: limits as rows that somebody types, the windows that the API takes, and both in words.
 /** @import { Budget } from '../../admin/transport/response-types.ts' */
-/** @import { Content } from '../types.ts' */
+/** @import { Content, Page } from '../types.ts' */
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { numberOf, numberProblem, numberText } from './number.js'
-import { count, meter, money } from './parts.js'
+import { callout, count, meter, moneyAlike } from './parts.js'
+import { href } from './router.js'
 
 /** @typedef {Budget['windows'][number]} Window */
 /** @typedef {NonNullable<Budget['spent']>[number]} Spent */
@@ -93,26 +94,63 @@ export function limitRow(name, limit, change, remove, before = nothing) {
   </div>`
 }
 
-/** @param {Spent['unit']} unit @param {number} value */
-export function amountText(unit, value) {
+/** @typedef {(value: number) => string} Money */
+
+/** @param {Spent['unit']} unit @param {number} value @param {Money} money */
+function amountText(unit, value, money) {
   if (unit === 'usd') return money(value)
   return `${count(value)} ${value === 1 ? unit.slice(0, -1) : unit}`
 }
 
-/** @param {readonly Window[]} windows */
-export function windowsText(windows) {
+/** The format of windows that stand below each other. @param {readonly Window[]} windows */
+export const windowsMoney = (windows) =>
+  moneyAlike(
+    [],
+    windows.flatMap(({ usd }) => usd ?? []),
+  )
+
+/** @param {readonly Window[]} windows @param {Money} [money] */
+export function windowsText(windows, money = windowsMoney(windows)) {
   return limitsOf(windows)
-    .map(({ per, unit, amount }) => `${amountText(unit, Number(amount))} ${periodWords.get(per)}`)
+    .map(({ per, unit, amount }) => `${amountText(unit, Number(amount), money)} ${periodWords.get(per)}`)
     .join(', ')
 }
 
-/** Each limit as a bar. @param {readonly Spent[]} spent */
-export function meters(spent) {
+/** The format of amounts that stand below each other. @param {readonly Spent[]} spent */
+export function spentMoney(spent) {
+  const inDollars = spent.filter(({ unit }) => unit === 'usd')
+  return moneyAlike(
+    inDollars.map((each) => each.spent),
+    inDollars.map(({ limit }) => limit),
+  )
+}
+
+/** Each limit as a bar. @param {readonly Spent[]} spent @param {Money} [money] */
+export function meters(spent, money = spentMoney(spent)) {
   return spent.map(({ unit, per, limit, spent: used }) =>
     meter(
       used,
       limit,
-      `${unit === 'usd' ? money(used) : count(used)} of ${amountText(unit, limit)} ${periodWords.get(per)}`,
+      `${unit === 'usd' ? money(used) : count(used)} of ${amountText(unit, limit, money)} ${periodWords.get(per)}`,
     ),
+  )
+}
+
+/** The requests of unknown cost of one counter. @param {readonly Spent[]} spent */
+export const withoutCostIn = (spent) => Math.max(0, ...spent.map(({ requests_without_cost: own = 0 }) => own))
+
+/** What a budget in dollars does not count, and what to do. @param {Page} page @param {number | undefined} requests @returns {Content} */
+export function withoutCostNote(page, requests = 0) {
+  if (requests === 0) return nothing
+  const words =
+    requests === 1
+      ? '1 request has an unknown cost and counts as free.'
+      : `${count(requests)} requests have an unknown cost and count as free.`
+  const set = page.may('prices.set')
+    ? html` <a href=${href(['upstreams', 'prices', 'new'])}>Set the price of a model</a>`
+    : nothing
+  return callout(
+    'warn',
+    html`${words} <a href=${href(['usage'], { by: 'model', days: 'month' })}>See the models</a>${set}`,
   )
 }

@@ -2,7 +2,16 @@
 /** @import { Budget, BudgetSimulation } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
 /** @import { Limit, Override } from './budget-amounts.js' */
-import { isComplete, limitRow, limitsOf, newLimit, overrideRows, overridesOf, windowsOf } from './budget-amounts.js'
+import {
+  isComplete,
+  limitRow,
+  limitsOf,
+  newLimit,
+  overrideRows,
+  overridesOf,
+  windowsOf,
+  withoutCostNote,
+} from './budget-amounts.js'
 import { segment, send } from './client.js'
 import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { debounce, field, form } from './form.js'
@@ -234,7 +243,9 @@ function createSimulation(page, body) {
     show: () => {
       if (isEmpty) return html`<p class="muted">Enter a limit to see what it would have refused.</p>`
       if (failure !== undefined) return problem(failure)
-      return found === undefined ? loading() : result(found)
+      return found === undefined
+        ? loading()
+        : html`${result(found)}${withoutCostNote(page, found.requests_without_cost)}`
     },
   }
 }

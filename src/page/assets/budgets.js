@@ -1,7 +1,7 @@
 // Budgets: the list with what was spent and what runs out next, and one budget with what each value spent, top-ups and edits.
 /** @import { Budget } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
-import { meters, windowsText } from './budget-amounts.js'
+import { meters, spentMoney, windowsMoney, windowsText, withoutCostIn, withoutCostNote } from './budget-amounts.js'
 import { budgetForm } from './budget-form.js'
 import { topUp } from './budget-top-up.js'
 import { changeList } from './changes.js'
@@ -42,13 +42,20 @@ function valueName({ value, name }) {
   return value === '' ? html`<span class="muted">none</span>` : stored(name ?? value, 120)
 }
 
-/** @param {Budget} budget */
-function spentCell({ spent, values = [], enabled }) {
+/** What the list shows of a budget. @param {Budget} budget */
+const shownSpent = ({ spent, values: [first] = [] }) => spent ?? first?.spent ?? []
+
+/** @param {Budget} budget @param {(value: number) => string} money */
+function spentCell({ spent, values = [], enabled, requests_without_cost: unknown = 0 }, money) {
   const [first] = values
   if (!enabled) return html`<span class="muted">–</span>`
-  if (spent !== undefined) return meters(spent)
+  const note =
+    unknown === 0
+      ? nothing
+      : html`<div class="muted small">cost of ${count(unknown)} ${unknown === 1 ? 'request' : 'requests'} unknown</div>`
+  if (spent !== undefined) return html`${meters(spent, money)}${note}`
   if (first === undefined) return html`<span class="muted">nothing spent</span>`
-  return html`<div class="small">${valueName(first)}</div>${meters(first.spent)}`
+  return html`<div class="small">${valueName(first)}</div>${meters(first.spent, money)}${note}`
 }
 
 /** @param {Page} page */
@@ -61,8 +68,11 @@ function list(page) {
   const create = page.may('budgets.create')
     ? html`<a class="button primary" href="#/budgets/new">Create budget</a>`
     : nothing
-  return () =>
-    listing.show({
+  return () => {
+    const rows = /** @type {Budget[]} */ (listing.rows() ?? [])
+    const limitMoney = windowsMoney(rows.flatMap(({ windows }) => windows))
+    const usedMoney = spentMoney(rows.flatMap(shownSpent))
+    return listing.show({
       label: 'Budgets',
       tools: html`<div class="actions push"><a class="button" href="#/webhooks">Alerts</a>${create}</div>`,
       empty: empty(
@@ -75,7 +85,7 @@ function list(page) {
           title: 'Budget',
           isHeader: true,
           cell: ({ id, name, windows }) =>
-            html`<a href=${href(['budgets', id])}>${stored(name, 120)}</a><div class="muted small">${windowsText(windows)}</div>`,
+            html`<a href=${href(['budgets', id])}>${stored(name, 120)}</a><div class="muted small">${windowsText(windows, limitMoney)}</div>`,
         },
         { title: 'State', cell: stateBadge },
         {
@@ -83,9 +93,10 @@ function list(page) {
           cell: ({ each, value_count: values }) =>
             html`${eachText(each)}${values === undefined ? nothing : html`<div class="muted small">${count(values)} with usage</div>`}`,
         },
-        { title: 'Spent, or what runs out next', cell: spentCell },
+        { title: 'Spent, or what runs out next', cell: (budget) => spentCell(budget, usedMoney) },
       ],
     })
+  }
 }
 
 /** @param {Page} page @param {string} id */
@@ -142,6 +153,7 @@ function one(page, id) {
 function overview(page, budget, addAmount) {
   return html`<section class="card">${details(budget)}</section>
       ${budget.spent === undefined ? nothing : html`<section class="card stack">${heading('Spent')}${meters(budget.spent)}</section>`}
+      ${withoutCostNote(page, budget.requests_without_cost)}
       ${budget.values === undefined ? nothing : valuesOf(page, budget, addAmount)}
       ${budget.top_ups.length === 0 ? nothing : topUps(budget)}
       <p><a href=${usageOf(budget)}>Usage this month, also as CSV</a></p>`
@@ -186,15 +198,28 @@ function scopeText(scope) {
   return Object.entries(scope).map(([name, of]) => html`<div>${name}: ${stored(words(of), 1_000)}</div>`)
 }
 
+/** @typedef {NonNullable<Budget['values']>[number]} Value */
+
 /** @param {Page} page @param {Budget} budget @param {(value: string) => Promise<void>} addAmount */
 function valuesOf(page, { values = [], value_count: all = 0 }, addAmount) {
+  const money = spentMoney(values.flatMap(({ spent }) => spent))
+  const hasUnknown = values.some(({ spent }) => withoutCostIn(spent) > 0)
   return html`<section class="stack">
     ${heading(`Spent by value, what runs out next first${all > values.length ? ` (${count(values.length)} of ${count(all)})` : ''}`)}
     ${table({
       label: 'Spent by value',
       columns: [
         { title: 'Value', isHeader: true, cell: valueName },
-        { title: 'Spent', cell: ({ spent }) => meters(spent) },
+        { title: 'Spent', cell: ({ spent }) => meters(spent, money) },
+        ...(hasUnknown
+          ? [
+              {
+                title: 'Cost unknown',
+                align: /** @type {const} */ ('end'),
+                cell: (/** @type {Value} */ { spent }) => count(withoutCostIn(spent)),
+              },
+            ]
+          : []),
         { title: 'Resets', cell: ({ spent }) => at(spent.find(({ resets_at }) => resets_at !== null)?.resets_at) },
         ...(page.may('budgets.top_up')
           ? [

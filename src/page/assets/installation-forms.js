@@ -2,7 +2,7 @@
 // shown with their command.
 /** @import { Price, Upstream } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
-import { get, segment, send } from './client.js'
+import { asProblem, get, segment, send } from './client.js'
 import { confirm } from './dialog.js'
 import { editor } from './editor.js'
 import { sentFrom } from './fields.js'
@@ -38,11 +38,24 @@ export function priceForm(page, model) {
     },
     save: (values) => {
       const given = Object.entries(sentFrom(priceFields, /** @type {any} */ (values)))
-      return send('POST', prices, { prices: [Object.fromEntries(given.filter(([, value]) => value !== null))] })
+      const price = Object.fromEntries(given.filter(([, value]) => value !== null))
+      return send('POST', prices, { prices: [price] }).catch((error) => {
+        throw ofOnlyPrice(error)
+      })
     },
     below: () =>
       html`${laterOf(known)}${model === undefined ? nothing : html`<div>${button(page, 'Remove price', remove, 'danger')}</div>`}`,
   })
+}
+
+/** The server names a field of a list of prices: here it is that of the form. @param {unknown} error */
+function ofOnlyPrice(error) {
+  const found = asProblem(error)
+  const [, name = ''] = /^prices\[0\]\.(\w+)/i.exec(found.message) ?? []
+  if (!(name in priceFields)) return found
+  const labels = /** @type {Record<string, { label: string }>} */ (priceFields)
+  const message = found.message.replaceAll(/prices\[0\]\.(\w+)/gi, (whole, field) => labels[field]?.label ?? whole)
+  return Object.assign(found, { field: name, message })
 }
 
 /** @param {Price | undefined} price @returns {Content} */

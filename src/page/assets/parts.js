@@ -88,6 +88,23 @@ export function money(value) {
   return value.toLocaleString(undefined, { style: 'currency', currency: 'USD', maximumFractionDigits })
 }
 
+/**
+ * The format of amounts that stand below each other: with cents, or with as many digits as the smallest one needs to differ from zero.
+ * @param {readonly number[]} amounts @param {readonly number[]} [exact] those of which no digit may be lost
+ * @returns {(value: number) => string}
+ */
+export function moneyAlike(amounts, exact = []) {
+  const smallest = Math.min(...amounts.filter((amount) => amount > 0))
+  const forSmallest = smallest === Infinity || smallest >= 0.01 ? 2 : smallest >= leastShown ? 4 : 6
+  const digits = Math.max(forSmallest, ...exact.map((amount) => String(amount).split('.')[1]?.length ?? 0))
+  const least = 10 ** -digits
+  const format = new Intl.NumberFormat(undefined, {
+    ...{ style: 'currency', currency: 'USD' },
+    ...{ minimumFractionDigits: digits, maximumFractionDigits: digits },
+  })
+  return (value) => (value > 0 && value < least ? `<${format.format(least)}` : format.format(value))
+}
+
 /** @typedef {{ cost: number, total_tokens: number }} Spent */
 
 /** Tokens that cost nothing have no known cost, which is not the same as none. @param {Spent} sums */

@@ -42,6 +42,7 @@ const deeds = {
     done: () => 'Exchanges are accepted again',
   },
   'policies.update': { text: 'Edit the policy', to: (name) => href(['policies', name, 'edit']) },
+  'prices.set': { text: 'Set a price', isOnce: true, to: () => href(['upstreams', 'prices', 'new']) },
   'upstreams.check': {
     text: 'Check',
     post: (name) => `/installation/upstreams/${segment(name)}/check`,

@@ -29,6 +29,7 @@ const fineOrganization: OrganizationFacts = {
   policies: { total: 3, names: new Map() },
   exchangesSince: now - 20 * day,
   budgets: [],
+  unpriced: [],
 }
 const fineServer: ServerFacts & { backup: BackupFacts } = {
   isServing: true,
@@ -112,6 +113,11 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     'budgets at 79 %, 80 % and 100 %',
     () => ofOrganization({ budgets: [79, 80, 100].map((spent) => ({ name: `of ${spent}`, spent, limit: 100 })) }),
     ['error budget_spent', 'warning budget_nearly_spent'],
+  ],
+  [
+    'a budget in dollars with requests of unknown cost',
+    () => ofOrganization({ unpriced: [{ name: 'repositories', requests: 3 }] }),
+    ['warning budget_cost_unknown'],
   ],
   ['a server in order', () => ofServer({}), []],
   [

@@ -105,7 +105,10 @@ test.each(migrations.slice(0, -1).map(({ version, name }) => [version, name] as 
 )
 
 /** When each was last used, after a file of this version with an exchange and a request was brought up to date. */
-async function readLastUses(version: number, more: string[] = []): Promise<unknown> {
+const readLastUses = (version: number, more: string[] = []) =>
+  readUpdated(version, more, 'select id, used_at from last_uses order by used_at, id')
+
+async function readUpdated(version: number, more: string[], query: string): Promise<unknown> {
   const folder = temporaryFolder()
   const path = join(folder.path, 'latchkey.db')
   createOldFile(path, version)
@@ -114,7 +117,7 @@ async function readLastUses(version: number, more: string[] = []): Promise<unkno
   old.close()
   const database = await openDatabase({ path, create: false, synchronous: 'normal' })
   if ('refused' in database) throw new Error(database.message)
-  const [rows] = readDatabaseFile(path, 'select id, used_at from last_uses order by used_at, id')
+  const [rows] = readDatabaseFile(path, query)
   await database.close()
   folder.remove()
   return rows
@@ -167,4 +170,25 @@ test('management keys of a file without roles become admins, and read-only ones 
     ],
   ])
   folder.remove()
+})
+
+test('the totals of hours get the requests whose cost is unknown, without those that failed', async () => {
+  const changed = ['request_id', 'status', 'cost_nanodollars', 'model']
+  const names = (filled.find(({ name }) => name === 'usage')?.values ?? [])
+    .map(([name]) => name)
+    .filter((name) => !changed.includes(name))
+    .join(', ')
+  const rowLike = (id: string, status: number, cost: string, model: string) =>
+    `insert into usage (request_id, status, cost_nanodollars, model, ${names}) select '${id}', ${status}, ${cost}, ${model}, ${names} from usage where id = 1`
+  const hours = `insert into usage_hours select at / 3600000, key_id, '', '', coalesce(model, ''), count(*), 0, 0 from usage group by 1, 2, 5`
+  const rows = [
+    rowLike('a', 200, 'null', 'model'),
+    rowLike('b', 500, 'null', 'model'),
+    rowLike('c', 200, '7', "'other'"),
+  ]
+  const query = 'select model, requests, requests_without_cost as unknown from usage_hours order by model'
+  expect(await readUpdated(46, [...rows, hours], query)).toEqual([
+    { model: 'echo', requests: 3, unknown: 2 },
+    { model: 'other', requests: 1, unknown: 0 },
+  ])
 })

@@ -8,16 +8,16 @@ import { createUsageSummer, usageSums } from '../../../db/write/usage-sums.ts'
 const hour = 3_600_000
 const most = Number.MAX_SAFE_INTEGER
 const columns =
-  'at, key_id, policy_id, attribution, model, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars'
+  'at, key_id, policy_id, attribution, model, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars, status'
 
 let client: Client
 beforeAll(async () => {
   client = createClient({ url: ':memory:' })
   await client.executeMultiple(`
     create table usage (id integer primary key, at integer, key_id text, policy_id text, attribution text, model text, prompt_tokens integer,
-      completion_tokens integer, total_tokens integer, cost_nanodollars integer) strict;
+      completion_tokens integer, total_tokens integer, cost_nanodollars integer, status integer, endpoint text default '/chat') strict;
     create table usage_days (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars, primary key (key_id, day));
-    create table usage_hours (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars,
+    create table usage_hours (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars, requests_without_cost,
       primary key (hour, key_id, policy_id, attribution, model));
     create table usage_summed (id integer primary key, usage_id integer not null);`)
 })
@@ -34,6 +34,7 @@ const row = fc.tuple(
   fc.option(fc.nat(9)),
   fc.option(fc.constantFrom(1, 20, most)),
   fc.option(fc.constantFrom(1, 300, most)),
+  fc.constantFrom(200, 500),
 )
 type Row = typeof row extends fc.Arbitrary<infer Each> ? Each : never
 
@@ -62,7 +63,10 @@ test('totals are those of the rows, and rows that differ in one name have two', 
       for (const name of ['usage', 'usage_days', 'usage_hours', 'usage_summed'])
         await client.execute(`delete from ${name}`)
       for (const part of parts) {
-        const inserts = part.map((args) => ({ sql: `insert into usage (${columns}) values (?,?,?,?,?,?,?,?,?)`, args }))
+        const inserts = part.map((args) => ({
+          sql: `insert into usage (${columns}) values (?,?,?,?,?,?,?,?,?,?)`,
+          args,
+        }))
         await client.batch([...inserts, ...usageSums], 'write')
       }
       const rows = parts.flat()
@@ -83,7 +87,7 @@ test('totals are those of the rows, and rows that differ in one name have two', 
             ([at, key, policy, attribution, model]) => [
               ...[Math.floor(at / hour), key, policy ?? '', attribution ?? '', model ?? ''],
             ],
-            (some) => sums(some, 7, 8),
+            (some) => [...sums(some, 7, 8), some.filter((each) => each[8] === null && each[9] === 200).length],
           ),
         ),
       )

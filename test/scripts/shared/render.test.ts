@@ -1,7 +1,7 @@
 // Drawing for people: whatever a claim, a name or a URL holds, the terminal gets visible characters.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { few, moment, printable, record, withAffected } from '../../../scripts/shared/render.ts'
+import { dollarsAlike, few, moment, printable, record, withAffected } from '../../../scripts/shared/render.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 40 })
 /** Everything that moves the cursor, hides, or turns the direction of text. */
@@ -48,6 +48,18 @@ test('a record has one line a field, whatever the values hold', () => {
       ])
     }),
   )
+})
+
+describe('amounts below each other have the same digits:', () => {
+  const rows: [amounts: number[], exact: number[], expected: string[]][] = [
+    [[20, 0.1234, 0], [], ['20.00', '0.12', '0.00']],
+    [[20, 0.0012], [], ['20.0000', '0.0012']],
+    [[20, 0.000_01], [], ['20.000000', '0.000010']],
+    [[20, 1e-9], [], ['20.000000', '<0.000001']],
+    [[20, 0.5], [0.125], ['20.000', '0.500']],
+  ]
+  for (const [amounts, exact, expected] of rows)
+    test(expected.join(', '), () => expect(amounts.map(dollarsAlike(amounts, exact))).toEqual(expected))
 })
 
 test('a moment is the time in UTC to the second', () => {
