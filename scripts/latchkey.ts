@@ -78,7 +78,7 @@ export async function listCommands(): Promise<[term: string, description: string
 
 /** The program with the commands that these arguments need. A built program loads none to list them all. */
 export async function loadProgram(argv: string[]): Promise<Command> {
-  const program = describeProgram()
+  const program = describeProgram(argv)
   if (typeof LATCHKEY_COMMANDS !== 'undefined' && argv.length === 1 && helpOptions.includes(argv[0] ?? '')) {
     for (const [term, description] of JSON.parse(LATCHKEY_COMMANDS) as Awaited<ReturnType<typeof listCommands>>)
       program.addCommand(new Command(term).description(description))
@@ -95,8 +95,11 @@ function neededFor([word = '']: string[]): (() => Promise<() => Command>)[] {
   return named === undefined ? Object.values(commands) : [named]
 }
 
-function describeProgram(): Command {
-  return withSettingsBefore(new Command('latchkey'), { isShown: true })
+function describeProgram([word = '']: string[]): Command {
+  const made = new Command('latchkey')
+  // A third of what it takes to describe a command, and no option precedes one that is the first word.
+  const isNamed = !describesAll.includes(word) && Object.hasOwn(commands, word)
+  return (isNamed ? made : withSettingsBefore(made, { isShown: true }))
     .description(
       'Workload identity federation for self-hosted inference: workloads exchange the JWT they hold for a short-lived access token',
     )

@@ -1,6 +1,6 @@
 // When the write-ahead log moves into the main file, and which connection does it: the owner's own, or, once there is one, that of the
 // reader alone (reader-thread.ts). Never both: db/README.md says why.
-import type { Client } from '@libsql/client'
+import type { Client } from '@libsql/core/api'
 import type { Reader } from './reader.ts'
 
 /**

@@ -2,8 +2,8 @@
 // call, which takes longer than running it. The client itself is unmodified. The first connection locks the file for this process.
 
 import { resolve } from 'node:path'
-import { type Client, type InValue, LibsqlError } from '@libsql/client'
 import { ConnectionPool, Sqlite3Client } from '@libsql/client/sqlite3'
+import { type Client, type InValue, LibsqlError } from '@libsql/core/api'
 import type Libsql from 'libsql'
 import { LRUCache } from 'lru-cache'
 import type { BoundStatement } from '../write/rows.ts'

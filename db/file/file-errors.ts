@@ -1,5 +1,5 @@
 // What the errors of a database file say about its disk and the file itself, and why a database is not opened.
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 
 /** Returns why a write did not reach the disk, in SQLite's words, or undefined for any other error. */
 export function writeObstacle(error: unknown): { kind: 'full' | 'failed'; text: string } | undefined {

@@ -1,24 +1,19 @@
 // Opens a database file as its only holder and migrates its schema, or a database on a server (server-database.ts). All
 // SQLite-specific workarounds are in this file.
 import { existsSync, realpathSync } from 'node:fs'
-import type { Client, InStatement, ResultSet } from '@libsql/client'
-import { drizzle, type LibSQLDatabase } from 'drizzle-orm/libsql'
+import type { Client, InStatement, ResultSet } from '@libsql/core/api'
+import type { LibSQLDatabase } from 'drizzle-orm/libsql'
+import { drizzle } from 'drizzle-orm/libsql/sqlite3'
 import type { Patience } from '../remote/commit-once.ts'
 import type { SharedDatabase } from '../remote/shared-database.ts'
-import * as log from '../schema/log-schema.ts'
 import { isUnfinishedCopy, latestSchema, migrate, newerSchema, readVersion, unfinishedCopy } from '../schema/migrate.ts'
-import * as shared from '../schema/node-schema.ts'
-import * as records from '../schema/record-schema.ts'
-import * as settings from '../schema/schema.ts'
 import type { BoundStatement } from '../write/rows.ts'
 import { createCheckpoints } from './checkpoints.ts'
 import { busyMilliseconds, type ConnectedClient, connect, letGo } from './connection.ts'
 import { heldRefusal, type OpenRefusal, refusalOf, writeObstacle } from './file-errors.ts'
 import { createReader, type Reader } from './reader.ts'
 
-const schema = { ...settings, ...records, ...shared, ...log }
-
-export type Orm = LibSQLDatabase<typeof schema>
+export type Orm = LibSQLDatabase
 
 export type Database = {
   /** A file belongs to this process alone; other nodes write to a server database too. */
@@ -208,9 +203,12 @@ async function giveBackPages(client: Client, pages: number): Promise<number> {
 
 const incrementalVacuum = 2
 
-/** Typed queries over a connection, which drizzle reads through `execute` alone. */
+/**
+ * Typed queries over a connection, which drizzle reads through `execute` alone. With a `schema`, it would look at every column of every table
+ * at each start, and only its relational queries need that.
+ */
 export function createOrm(client: { execute: (statement: InStatement) => Promise<ResultSet> }): Orm {
-  return drizzle(client as Client, { schema })
+  return drizzle(client as Client)
 }
 
 /** Reports whether the file holds only another program's tables. It reads the file but never changes it. */

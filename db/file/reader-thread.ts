@@ -1,7 +1,7 @@
 // The worker thread with the second connection to a database file. It answers one message after the other: slow reads, and, while it
 // lives, every checkpoint. db/README.md says what keeps checkpoints from losing rows.
 import { parentPort, workerData } from 'node:worker_threads'
-import { type InStatement, LibsqlError } from '@libsql/client'
+import { type InStatement, LibsqlError } from '@libsql/core/api'
 import { busyMilliseconds, type ConnectedClient, connect, letGo } from './connection.ts'
 
 /**

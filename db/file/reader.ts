@@ -1,6 +1,6 @@
 // The owner's side of the second connection to its database file (reader-thread.ts). Its thread is started when it is first needed.
-import { isMainThread, Worker } from 'node:worker_threads'
-import { type InStatement, LibsqlError, type ResultSet, type Row } from '@libsql/client'
+import type { Worker } from 'node:worker_threads'
+import { type InStatement, LibsqlError, type ResultSet, type Row } from '@libsql/core/api'
 import type { CheckpointResult, ReaderRequest, ReaderResponse } from './reader-thread.ts'
 
 export type Reader = {
@@ -44,7 +44,7 @@ type Request = {
 const closeMillisecondsMax = 10_000
 
 export function createReader(path: string, options: Options): Reader {
-  let isHopeless = !isMainThread
+  let isHopeless = false
   let isClosing = false
   const { ask, isOpen, runningSince } = createThread(path, options, (error, hasAnswered) => {
     if (isClosing) return
@@ -155,12 +155,14 @@ function createThread(
   }
 }
 
-function startWorker(
+async function startWorker(
   module: string | URL,
   path: string,
   onAnswer: (worker: Worker, answered: ReaderResponse) => void,
   onEnd: (error: Error) => void,
-): Worker {
+): Promise<Worker> {
+  // A start needs no thread.
+  const { Worker } = await import('node:worker_threads')
   const worker = new Worker(module, { workerData: { path } })
   worker.on('message', (answered: ReaderResponse) => onAnswer(worker, answered))
   worker.on('error', onEnd)

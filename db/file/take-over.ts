@@ -1,6 +1,6 @@
 // Takes a database file out of use before another one is put in its place. Use it only in a process that serves no database.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs'
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 import { connect, letGo } from './connection.ts'
 import { isBusy, refusalOf } from './file-errors.ts'
 import { isForeign } from './open.ts'

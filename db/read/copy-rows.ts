@@ -1,6 +1,6 @@
 // Copies every row of one database into another one with the same schema, and compares the two. Neither may change meanwhile.
 import { createHash } from 'node:crypto'
-import type { InValue, Row } from '@libsql/client'
+import type { InValue, Row } from '@libsql/core/api'
 import type { Database } from '../file/open.ts'
 import type { BoundStatement } from '../write/rows.ts'
 import { readFitting } from './fitting.ts'

@@ -1,5 +1,5 @@
 // What a database holds, in numbers that a backup can be compared by: the schema, and the rows of each table.
-import type { Client } from '@libsql/client'
+import type { Client } from '@libsql/core/api'
 
 /** `highest` is the largest integer key of a table that has one; null for an empty table. */
 export type TableFacts = { rows: number; highest: number | null }

@@ -1,7 +1,7 @@
 // Commits over a connection that can break. A broken connection does not say whether the server has committed, so each
 // commit carries an id, and a repeated one is refused by the server.
 import { setTimeout as pause } from 'node:timers/promises'
-import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/client'
+import { LibsqlBatchError, LibsqlError, type ResultSet } from '@libsql/core/api'
 import { databaseTime } from '../schema/node-schema.ts'
 import type { BoundStatement } from '../write/rows.ts'
 import { asUnreachable, isUnknownOutcome, isUnreachable, notReachedCode, unknownOutcome } from './server-errors.ts'

@@ -1,7 +1,7 @@
 // A refresh from a server database: what changed since the last one, in one statement. The revision is the id of the newest
 // admin change: every admin commit records one, ids only grow, and the server commits one transaction at a time. Its
 // lineage distinguishes it from a change that gets the same id after the database has gone back.
-import { type Client, LibsqlError, type Row } from '@libsql/client'
+import { type Client, LibsqlError, type Row } from '@libsql/core/api'
 import { gt } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { databaseTime, nodeMilliseconds } from '../schema/node-schema.ts'

@@ -1,6 +1,6 @@
 // What every kind of database server offers to the rest of db/remote, and what it needs for that. Each kind is a folder
 // beside this file, which alone knows its name, its URLs and its protocol.
-import type { Client } from '@libsql/client'
+import type { Client } from '@libsql/core/api'
 
 /**
  * Sends one HTTP request. `db` knows no settings, so the caller adds trust in a private CA.

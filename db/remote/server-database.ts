@@ -1,7 +1,7 @@
 // Opens a database on a server, which any number of nodes share. The server commits one transaction at a time;
 // what a connection can lose, commit-once.ts makes certain. kinds.ts knows which servers there are.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Client, InArgs, InStatement } from '@libsql/client'
+import type { Client, InArgs, InStatement } from '@libsql/core/api'
 import type { OpenRefusal } from '../file/file-errors.ts'
 import type { DatabaseFileFacts } from '../file/inspect.ts'
 import { createOrm, type Database, isForeign, refuse } from '../file/open.ts'

@@ -1,6 +1,6 @@
 // The errors of a database server that does not respond, or not as it should: which they are, and whether a commit can
 // have been made.
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 import { DrizzleQueryError } from 'drizzle-orm/errors'
 import { describeServerFailure, noLeader, serverError } from './server-failure.ts'
 

@@ -1,6 +1,6 @@
 // What is wrong with a database server and what to do about it, in sentences for who runs this program. They contain
 // nothing that the server has sent.
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 
 const token = 'LATCHKEY_DATABASE_TOKEN or LATCHKEY_DATABASE_TOKEN_FILE'
 const checkUrl = 'check LATCHKEY_DATABASE_URL'

@@ -2,7 +2,7 @@
 // an hour, and after that a commit fails whose requests the database has.
 import { appendFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 import type { UsageRow } from '../schema/record-schema.ts'
 import type { BoundStatement } from '../write/rows.ts'
 import { newBatchId, type Patience } from './commit-once.ts'

@@ -1,6 +1,6 @@
 // The migrations that ship inside the program, in order. Add a migration as a new file and a new line here; never
 // change an existing one.
-import type { Client } from '@libsql/client'
+import type { Client } from '@libsql/core/api'
 import start from './migrations/0001_start.sql' with { type: 'text' }
 import federation from './migrations/0002_federation.sql' with { type: 'text' }
 import inference from './migrations/0003_inference.sql' with { type: 'text' }

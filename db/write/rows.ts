@@ -1,6 +1,6 @@
 // Builds insert statements for many rows. drizzle's builder takes longer to build the text than SQLite takes to insert
 // the rows.
-import type { InValue } from '@libsql/client'
+import type { InValue } from '@libsql/core/api'
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 

@@ -1,5 +1,5 @@
 // The only way to write to the database. Admin changes and ledger rows are queued, and queued writes share commits.
-import type { InValue } from '@libsql/client'
+import type { InValue } from '@libsql/core/api'
 import { isBusy } from '../file/file-errors.ts'
 import type { Database } from '../file/open.ts'
 import type { Revision } from '../remote/shared-database.ts'

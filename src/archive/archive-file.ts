@@ -6,7 +6,6 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
 import { Fault } from '../fault.ts'
 import { describeReadFailure } from '../runtime/file-access.ts'
 
@@ -17,12 +16,16 @@ export type ReadBack = Written & { contentSha256: string; lines: number }
 
 const fileMode = 0o600
 
+/** A start needs no compression. */
+const loadZlib = () => import('node:zlib')
+
 /**
  * Writes the text as a gzip file, which survives a power loss once this resolves.
  * @throws Fault `unavailable` when the file cannot be written; no file has the name then
  */
 export function writeArchiveFile(folder: string, file: string, texts: AsyncIterable<string>): Promise<Written> {
   return writeDurably(folder, file, async (write) => {
+    const { createGzip } = await loadZlib()
     const hash = createHash('sha256')
     let bytes = 0
     await pipeline(Readable.from(texts), createGzip(), async (source: AsyncIterable<Buffer>) => {
@@ -103,6 +106,7 @@ export async function readArchiveFile(path: string, databasePath: string): Promi
       yield piece
     }
   }
+  const { createGunzip } = await loadZlib()
   try {
     await pipeline(createReadStream(path), digest, createGunzip(), async (source: AsyncIterable<Buffer>) => {
       for await (const piece of source) {
@@ -118,6 +122,7 @@ export async function readArchiveFile(path: string, databasePath: string): Promi
 
 /** Yields the lines of a gzip file. @throws Error of the file system or of the compression */
 export async function* linesOf(path: string): AsyncGenerator<string> {
+  const { createGunzip } = await loadZlib()
   const [source, content, decoder] = [createReadStream(path), createGunzip(), new TextDecoder()]
   source.on('error', (error) => content.destroy(error))
   let rest = ''

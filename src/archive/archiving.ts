@@ -7,7 +7,7 @@ import type { Archive } from '../../db/schema/record-schema.ts'
 import type { Actor } from '../../db/tables/admin-changes.ts'
 import { Fault } from '../fault.ts'
 import { withArchiveLease } from './archive-lease.ts'
-import { type ArchiveContext, archiveRows } from './archive-rows.ts'
+import type { ArchiveContext } from './archive-rows.ts'
 import { createRest, type Rest } from './pace.ts'
 
 export type ArchiveRequest = {
@@ -50,6 +50,8 @@ export function createArchiver(
     isAlone: boolean,
     onProgress: OnProgress,
   ) {
+    // Most processes archive nothing.
+    const { archiveRows } = await import('./archive-rows.ts')
     const rest = createRest(isAlone)
     // A command prints what it archived.
     const log = isAlone ? () => {} : context.log

@@ -17,7 +17,6 @@ import type { Epoch } from './epochs.ts'
 import { publish, replaceText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
 import { type AuditLogContext, checkpointFileFor, openLog, replaceKey } from './open-log.ts'
-import { pruneArchived } from './prune.ts'
 import { createRecentTiles, type RecentTiles } from './recent-tiles.ts'
 import { checkpointText } from './transparency/checkpoint.ts'
 import { formatNote, type SignerKey, signNote } from './transparency/note.ts'
@@ -148,7 +147,10 @@ function scheduled(
       log('error', 'audit_log_failed', { reason: state.failure })
     }
   }
-  const prune = () => pruneArchived({ database, writer, now, rest: createRest(false), isStopping: () => isStopping })
+  const prune = async () => {
+    const { pruneArchived } = await import('./prune.ts')
+    return pruneArchived({ database, writer, now, rest: createRest(false), isStopping: () => isStopping })
+  }
   return {
     prune,
     signCheckpoint: async () => {

@@ -15,9 +15,7 @@ import type { MasterKeySource } from '../tokens/master-key.ts'
 import { masterKeyFingerprint } from '../tokens/master-key-file.ts'
 import type { Manifest } from './backup-file.ts'
 import { backupName, listPartials, partialPath } from './backup-names.ts'
-import { startCopy } from './copy.ts'
 import type { HeldState } from './copy-process.ts'
-import { fetchCopy } from './fetch-copy.ts'
 import { checkSpace } from './space.ts'
 
 export type Backup = { file: string; bytes: number; milliseconds: number; manifest: Manifest }
@@ -107,6 +105,7 @@ async function writeBackup(
   { database, masterKey, signCheckpoint, now }: Parts,
   { file, installation, signal, onProgress }: BackupJob,
 ): Promise<{ manifest: Manifest; bytes: number }> {
+  const [{ startCopy }, { fetchCopy }] = await Promise.all([import('./copy.ts'), import('./fetch-copy.ts')])
   const folder = dirname(file)
   // One backup at a time: such a file was left behind.
   const beginning = basename(file).startsWith(installation) ? installation : `${basename(file)}.`

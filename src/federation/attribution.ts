@@ -1,7 +1,7 @@
 // Whose usage the requests of an access token are (reference: Attribution): the text that a policy makes of a verified
 // token. It is compiled and bounded like a condition.
-import { LRUCache } from 'lru-cache'
 import { attributionProblem } from '../values/attribution-text.ts'
+import { deferCache } from '../values/deferred-cache.ts'
 import { activationOf } from './condition/activation.ts'
 import {
   type Condition,
@@ -17,7 +17,7 @@ import { isRefusal, type Refusal, refuse } from './subject-token/refusal.ts'
 type AttributionInput = Pick<Policy, 'attributeTo' | 'attributeEnvironment'>
 
 /** The most recently used expressions by source, because policies often share one. */
-const compiled = new LRUCache<string, Condition>({ max: 2_000 })
+const compiled = deferCache<Condition>(2_000)
 
 /**
  * Returns what a policy attributes to, compiled at first use, undefined if it says nothing, or a string with the reason
@@ -27,11 +27,11 @@ export function attributionOf({ attributeTo, attributeEnvironment }: Attribution
   if (attributeTo === null) return undefined
   if (attributeEnvironment !== conditionEnvironment)
     return `attribute_to of environment ${attributeEnvironment}: save it again`
-  const known = compiled.get(attributeTo)
+  const known = compiled().get(attributeTo)
   if (known !== undefined) return known
   const expression = compileText(attributeTo)
   if (isConditionFault(expression)) return `attribute_to: ${expression.message}`
-  compiled.set(attributeTo, expression)
+  compiled().set(attributeTo, expression)
   return expression
 }
 

@@ -1,7 +1,7 @@
 // The rules of a federation policy (reference: Policy). Saving and exchanging compile conditions with the same
 // function, so they cannot disagree.
-import { LRUCache } from 'lru-cache'
 import type { Policy as PolicyRow } from '../../db/schema/schema.ts'
+import { deferCache } from '../values/deferred-cache.ts'
 import { isStringArray } from '../values/json-members.ts'
 import {
   type Condition,
@@ -32,13 +32,13 @@ export function conditionOf({ condition, conditionEnvironment: savedUnder }: Pol
 }
 
 /** The most recently used conditions by source, because policies often share one. Each takes a few kilobytes. */
-const compiledConditions = new LRUCache<string, Condition>({ max: 2_000 })
+const compiledConditions = deferCache<Condition>(2_000)
 
 function compileOnce(source: string): Condition | ConditionFault {
-  const known = compiledConditions.get(source)
+  const known = compiledConditions().get(source)
   if (known !== undefined) return known
   const compiled = compileCondition(source)
-  if (!isConditionFault(compiled)) compiledConditions.set(source, compiled)
+  if (!isConditionFault(compiled)) compiledConditions().set(source, compiled)
   return compiled
 }
 

@@ -1,6 +1,6 @@
 // Limits the requests of each client network with a token bucket. It does not know the requests.
-import { LRUCache } from 'lru-cache'
 import { rateBucketsMax } from '../limits.ts'
+import { deferCache } from '../values/deferred-cache.ts'
 import { refill, secondsUntilOne, type TokenBucket } from '../values/token-bucket.ts'
 import { networkOf } from './client-address.ts'
 
@@ -16,14 +16,14 @@ type Limit = { perMinute: number; burst: number }
  * more networks than that cannot be limited by address. The limit is read for each request; undefined removes it.
  */
 export function createRateLimiter(limitInEffect: () => Limit | undefined): RateLimiter {
-  const buckets = new LRUCache<string, TokenBucket>({ max: rateBucketsMax })
+  const buckets = deferCache<TokenBucket>(rateBucketsMax)
   return {
     take: (address, now) => {
       const limit = limitInEffect()
       if (limit === undefined) return 0
       const network = networkOf(address ?? '')
-      const bucket = buckets.get(network) ?? { left: limit.burst, at: now }
-      buckets.set(network, bucket)
+      const bucket = buckets().get(network) ?? { left: limit.burst, at: now }
+      buckets().set(network, bucket)
       refill(bucket, limit.perMinute, limit.burst, now)
       const wait = secondsUntilOne(bucket, limit.perMinute)
       if (wait === 0) bucket.left -= 1

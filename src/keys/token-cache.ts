@@ -2,10 +2,10 @@
 // counts for the exact text only, ends with its token or the key that signed it, and never vouches for the API key,
 // whose state is checked on every request.
 import { hash } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { verifiedTokensMax } from '../limits.ts'
 import { type AccessTokenClaims, isWithinLife } from '../tokens/access-token.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
+import { deferCache } from '../values/deferred-cache.ts'
 import type { AllowLists } from './allow-lists.ts'
 
 /** A verified access token. Its limits apply beside those of the key that it acts as. */
@@ -21,18 +21,18 @@ export type TokenCache = {
 
 /** Holds `tokensMax` tokens; the least recently used is dropped first. */
 export function createTokenCache({ byKid }: Pick<SigningKeys, 'byKid'>, tokensMax = verifiedTokensMax): TokenCache {
-  const verified = new LRUCache<string, VerifiedToken>({ max: tokensMax })
+  const verified = deferCache<VerifiedToken>(tokensMax)
   return {
     find: (text, now) => {
       const hashed = hashOf(text)
-      const known = verified.get(hashed)
+      const known = verified().get(hashed)
       if (known === undefined) return undefined
       if (isWithinLife(known.expiresAt, now) && byKid(known.kid, now) !== undefined) return known.accessToken
-      verified.delete(hashed)
+      verified().delete(hashed)
       return undefined
     },
     keep: (text, token) => {
-      verified.set(hashOf(text), token)
+      verified().set(hashOf(text), token)
     },
   }
 }

@@ -1,6 +1,5 @@
 // A local socket under a path that other programs can use too: it takes the path of a dead server only, and removes nothing but itself.
 import { chmodSync, lstatSync, rmSync, type Stats } from 'node:fs'
-import { connect } from 'node:net'
 import { Fault } from '../fault.ts'
 import { type Listener, listen } from './listen.ts'
 import type { Handler } from './listener.ts'
@@ -35,7 +34,9 @@ async function removeDeadSocket(path: string, setting: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return
   if (!found.isSocket()) throw cannotCreate(path, 'another file is in the way; move it away')
-  if (!(await isDead(path)))
+  const code = (await findObstacle(path))?.code
+  // One that is full, or of another user, may be alive.
+  if (code !== 'ECONNREFUSED' && code !== 'ENOENT')
     throw cannotCreate(path, `another program listens on it; stop that program, or choose another path with ${setting}`)
   rmSync(path, { force: true })
 }
@@ -44,13 +45,20 @@ function cannotCreate(path: string, why: string): Fault {
   return new Fault('configuration', `Cannot create the local socket ${JSON.stringify(path)}: ${why}`)
 }
 
-/** A socket is dead when it refuses connections. One that is full, or of another user, may be alive. */
-function isDead(path: string): Promise<boolean> {
+/** Why nobody can connect to the socket; undefined if a program listens there. */
+export async function findObstacle(path: string): Promise<NodeJS.ErrnoException | undefined> {
+  try {
+    // Most starts find nothing there.
+    lstatSync(path)
+  } catch (error) {
+    return error as NodeJS.ErrnoException
+  }
+  const { connect } = await import('node:net')
   return new Promise((resolve) => {
     const attempt = connect(path, () => {
       attempt.destroy()
-      resolve(false)
+      resolve(undefined)
     })
-    attempt.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED' || code === 'ENOENT'))
+    attempt.once('error', resolve)
   })
 }

@@ -1,6 +1,7 @@
 // A libSQL server (sqld): one process, which commits one transaction at a time. Speaks its protocol through its own client.
-import { type Client, type InArgs, type InStatement, LibsqlError } from '@libsql/client'
+
 import { createClient } from '@libsql/client/http'
+import { type Client, type InArgs, type InStatement, LibsqlError } from '@libsql/core/api'
 import { parseBounded } from '../bounded-response.ts'
 import { exchange, statusError } from '../exchange.ts'
 import type { ConnectOptions, SendRequest, ServerClient, Weakness } from '../server-client.ts'

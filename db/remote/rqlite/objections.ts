@@ -1,5 +1,5 @@
 // What is checked of a cluster before it is used. The nodes of a cluster are configured each on its own, so each address is asked.
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 import type { Weakness } from '../server-client.ts'
 import { isUnreachable } from '../server-errors.ts'
 import { serverError } from '../server-failure.ts'

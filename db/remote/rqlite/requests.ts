@@ -1,5 +1,5 @@
 // Statements as rqlite takes them: JSON, and with the same effect on each replica, since each executes them itself.
-import type { InStatement, InValue } from '@libsql/client'
+import type { InStatement, InValue } from '@libsql/core/api'
 import type { BoundStatement } from '../../write/rows.ts'
 
 /** `[sql, ...args]`, as in the body of a request. */

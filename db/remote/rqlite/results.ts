@@ -1,7 +1,7 @@
 // What rqlite responds: rows as lists of values, and errors as texts without codes.
 
 import { setImmediate } from 'node:timers/promises'
-import { type InValue, LibsqlError, type ResultSet, type Row } from '@libsql/client'
+import { type InValue, LibsqlError, type ResultSet, type Row } from '@libsql/core/api'
 import { asUnreachable } from '../server-errors.ts'
 
 /** One entry of `results`. Members without a value are left out. */

@@ -1,6 +1,6 @@
 // An rqlite cluster: replicas of a SQLite database, of which a leader commits what more than half of them have. Speaks its
 // HTTP API: https://rqlite.io/docs/api/.
-import { type Client, type InArgs, type InStatement, LibsqlBatchError, type ResultSet } from '@libsql/client'
+import { type Client, type InArgs, type InStatement, LibsqlBatchError, type ResultSet } from '@libsql/core/api'
 import type { BoundStatement } from '../../write/rows.ts'
 import type { ConnectOptions, ServerClient } from '../server-client.ts'
 import {

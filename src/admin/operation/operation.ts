@@ -1,5 +1,5 @@
 // What an admin operation is, and how one is run: input checked against its shape, changes one at a time, database conflicts mapped.
-import { LibsqlError } from '@libsql/client'
+import { LibsqlError } from '@libsql/core/api'
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { OnProgress } from '../../../db/read/slices.ts'
 import type { Role } from '../../../db/schema/value-names.ts'

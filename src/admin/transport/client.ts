@@ -1,15 +1,23 @@
 // Runs an admin operation in a running server, over its local socket.
-import { type IncomingMessage, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { OnProgress } from '../../../db/read/slices.ts'
 import { Fault, type FaultCode } from '../../fault.ts'
 import { operationMillisecondsMax } from '../../limits.ts'
 import { describeDenial } from '../../runtime/file-access.ts'
+import { findObstacle } from '../../runtime/local-socket.ts'
 import { type LocalCaller, toHeaders } from './local-user.ts'
 import { createLineReader, progressMediaType } from './progress.ts'
 
-/** Whether a server listens there. */
+/**
+ * Whether a server listens there.
+ * @throws Fault `conflict` where this user may not connect
+ */
 export async function isServed(socketPath: string | undefined): Promise<boolean> {
-  return socketPath !== undefined && (await post(socketPath, '/', '')) !== undefined
+  if (socketPath === undefined) return false
+  const obstacle = await findObstacle(socketPath)
+  if (obstacle === undefined) return true
+  if (isAbsence(obstacle)) return false
+  throw explain(obstacle, socketPath)
 }
 
 type CallOptions = { user?: LocalCaller; onProgress?: OnProgress | undefined }
@@ -33,12 +41,13 @@ export async function askServer(
 
 type PostOptions = { headers?: Record<string, string>; onProgress?: OnProgress | undefined }
 
-function post(
+async function post(
   socketPath: string,
   path: string,
   body: string,
   { headers: more, onProgress }: PostOptions = {},
 ): Promise<{ result: unknown } | undefined> {
+  const { request } = await import('node:http')
   return new Promise((resolve, reject) => {
     const headers = { ...more, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const call = request({ socketPath, method: 'POST', path, headers }, (response) => {
@@ -46,12 +55,8 @@ function post(
       readResponse(response, onProgress ?? (() => {})).then((result) => resolve({ result }), fail)
     })
     call.on('error', (cause: NodeJS.ErrnoException) => {
-      const isAbsent = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'ENAMETOOLONG', 'EINVAL', 'FailedToOpenSocket'].includes(
-        cause.code ?? '',
-      )
-      if (isAbsent) resolve(undefined)
-      else if (cause.code === 'EACCES' || cause.code === 'EPERM') reject(notOurs(socketPath, cause))
-      else reject(lostServer(cause))
+      if (isAbsence(cause)) resolve(undefined)
+      else reject(explain(cause, socketPath))
     })
     call.setTimeout(operationMillisecondsMax, () => call.destroy(new Error('It did not answer in time')))
     call.end(body)
@@ -70,6 +75,16 @@ async function readResponse(response: IncomingMessage, onProgress: OnProgress): 
   const result = isLines ? lines.answer() : (JSON.parse(Buffer.concat(pieces).toString()) as unknown)
   if (result === undefined) throw new Error('It broke off')
   return result
+}
+
+const codesOfAbsence = ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'ENAMETOOLONG', 'EINVAL', 'FailedToOpenSocket']
+
+function isAbsence({ code }: NodeJS.ErrnoException): boolean {
+  return codesOfAbsence.includes(code ?? '')
+}
+
+function explain(cause: NodeJS.ErrnoException, socketPath: string): Fault {
+  return cause.code === 'EACCES' || cause.code === 'EPERM' ? notOurs(socketPath, cause) : lostServer(cause)
 }
 
 function notOurs(socketPath: string, cause: Error): Fault {

@@ -19,7 +19,8 @@ export type Shape = Record<string, Check | { required: Check }>
 
 /** The same check, under a name in the OpenAPI document. */
 export function named(title: string, validate: Check): Check {
-  return createCheck({ title, ...validate.schema }, (value, context) => validate(value, context))
+  const schema = () => ({ title, ...validate.schema })
+  return createCheck(schema, (value, context) => validate(value, context))
 }
 
 export const flag = createCheck({ type: 'boolean' }, (value, context) => {
@@ -36,7 +37,8 @@ export const freeObject = createCheck({ type: 'object' }, (value, context) => {
 /** Bounds count Unicode code points. */
 export function text(bounds: Bounds = {}): Check {
   const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
-  return createCheck(textSchema(bounds), (value, context) => {
+  const schema = () => textSchema(bounds)
+  return createCheck(schema, (value, context) => {
     if (typeof value !== 'string') report(context, 'must be text')
     else if (value.length < min) report(context, 'must not be empty')
     else if (isLonger(value, max)) report(context, `must be at most ${max} characters`)
@@ -52,7 +54,8 @@ export function matching(pattern: RegExp, rule: string): Check {
 
 export function number(bounds: Bounds = {}): Check {
   const rule = `must be a number${range(bounds)}`
-  return createCheck(numberSchema('number', bounds), (value, context) => {
+  const schema = () => numberSchema('number', bounds)
+  return createCheck(schema, (value, context) => {
     if (typeof value !== 'number' || !Number.isFinite(value) || !isWithin(value, bounds)) report(context, rule)
   })
 }
@@ -60,7 +63,8 @@ export function number(bounds: Bounds = {}): Check {
 /** A whole number that JavaScript holds exactly. */
 export function integer(bounds: Bounds = {}): Check {
   const rule = `must be an integer${range(bounds)}`
-  const schema = numberSchema('integer', { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, ...bounds })
+  const schema = () =>
+    numberSchema('integer', { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, ...bounds })
   return createCheck(schema, (value, context) => {
     if (!Number.isSafeInteger(value) || !isWithin(value as number, bounds)) report(context, rule)
   })
@@ -75,7 +79,8 @@ export function oneOf(...values: readonly string[]): Check {
 
 export function list(item: Check, bounds: Bounds = {}): Check {
   const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
-  return createCheck(listSchema(item, bounds), (value, context) => {
+  const schema = () => listSchema(item, bounds)
+  return createCheck(schema, (value, context) => {
     if (!Array.isArray(value)) return report(context, 'must be a list')
     if (value.length < min) return report(context, `must have at least ${min} item${min === 1 ? '' : 's'}`)
     if (value.length > max) return report(context, `must have at most ${max} items`)
@@ -90,7 +95,8 @@ export function object(shape: Shape): Check {
       ? { name, validate: field, required: false }
       : { name, validate: field.required, required: true },
   )
-  return createCheck(objectSchema(shape), (value, context) => {
+  const schema = () => objectSchema(shape)
+  return createCheck(schema, (value, context) => {
     if (!isObject(value)) return report(context, 'must be an object')
     for (const { name, validate, required } of fields) {
       if (isFull(context)) return
@@ -104,7 +110,8 @@ export function object(shape: Shape): Check {
 /** An object whose keys the caller chooses. */
 export function record(member: Check, bounds: { pairsMax?: number; keyMax?: number } = {}): Check {
   const { pairsMax = Number.POSITIVE_INFINITY, keyMax = Number.POSITIVE_INFINITY } = bounds
-  return createCheck(recordSchema(member, bounds), (value, context) => {
+  const schema = () => recordSchema(member, bounds)
+  return createCheck(schema, (value, context) => {
     if (!isObject(value)) return report(context, 'must be an object')
     const values = Object.values(value)
     if (values.length > pairsMax) return report(context, `must have at most ${pairsMax} pairs`)
@@ -128,7 +135,8 @@ export function variants(by: string, shapes: Record<string, Shape>, unnamed: Oth
   const checks = new Map(Object.entries(shapes).map(([name, shape]) => [name, object(shape)]))
   const known = oneOf(...checks.keys())
   const other = unnamed.otherwise === undefined ? undefined : object(unnamed.otherwise)
-  return createCheck(variantsSchema(by, shapes, unnamed), (value, context) => {
+  const schema = () => variantsSchema(by, shapes, unnamed)
+  return createCheck(schema, (value, context) => {
     if (!isObject(value)) return report(context, 'must be an object')
     const name = memberOf(value, by) ?? unnamed.absent
     const validate = checks.get(name as string) ?? other
@@ -140,7 +148,8 @@ export function variants(by: string, shapes: Record<string, Shape>, unnamed: Oth
 
 /** Text as a shorthand, or the long form, which is a list or an object. */
 export function textOr(other: Check, what: string): Check {
-  return createCheck({ anyOf: [{ type: 'string' }, other.schema] }, (value, context) => {
+  const schema = () => ({ anyOf: [{ type: 'string' }, other.schema] })
+  return createCheck(schema, (value, context) => {
     if (typeof value === 'object' && value !== null) other(value, context)
     else if (typeof value !== 'string') report(context, `must be text or ${what}`)
   })
@@ -148,14 +157,16 @@ export function textOr(other: Check, what: string): Check {
 
 /** A shorthand that is a scalar, or the long form, which is a list or an object. */
 export function shortOr(short: Check, long: Check): Check {
-  return createCheck({ anyOf: [short.schema, long.schema] }, (value, context) =>
+  const schema = () => ({ anyOf: [short.schema, long.schema] })
+  return createCheck(schema, (value, context) =>
     typeof value === 'object' ? long(value, context) : short(value, context),
   )
 }
 
 /** Runs checks in order, up to the first that reports a problem. */
 export function sequence(...checks: readonly Check[]): Check {
-  return createCheck(mergedSchema(checks), (value, context) => {
+  const schema = () => mergedSchema(checks)
+  return createCheck(schema, (value, context) => {
     const before = context.problems.length
     for (const validate of checks) if (context.problems.length === before) validate(value, context)
   })
@@ -163,7 +174,8 @@ export function sequence(...checks: readonly Check[]): Check {
 
 /** Runs all checks and reports the problems of each. */
 export function allOf(...checks: readonly Check[]): Check {
-  return createCheck(mergedSchema(checks), (value, context) => {
+  const schema = () => mergedSchema(checks)
+  return createCheck(schema, (value, context) => {
     for (const validate of checks) validate(value, context)
   })
 }

@@ -12,8 +12,15 @@ export type Validate = (value: unknown, context: ValidationContext) => void
 /** A rule as a function and in JSON Schema; a rule that JSON Schema cannot express is in its description. */
 export type Check = Validate & { readonly schema: JsonSchema }
 
-export function createCheck(schema: JsonSchema, validate: Validate): Check {
-  return Object.assign(validate, { schema })
+/** A schema that is a function is made when it is first read: only the OpenAPI document needs it, and a start does not. */
+export function createCheck(schema: JsonSchema | (() => JsonSchema), validate: Validate): Check {
+  if (typeof schema !== 'function') return Object.assign(validate, { schema })
+  let made: JsonSchema | undefined
+  const get = () => {
+    made ??= schema()
+    return made
+  }
+  return Object.defineProperty(validate, 'schema', { get }) as Check
 }
 
 /** All problems of a body in the order of its shape's fields, ten at most; none when the body is valid. Unknown fields are ignored. */
