@@ -25,7 +25,8 @@ import { createDayClosing } from './usage-days.ts'
 
 /** How the log is doing, for doctor and metrics. */
 export type AuditLogState = {
-  isServing: boolean
+  /** When the schedule of this server began; undefined without one. */
+  servingSince: number | undefined
   /** When everything was covered, in milliseconds since 1970 UTC. */
   checkpointAt: number | undefined
   /** When the newest checkpoint was signed that has a signature of a witness; undefined without one. */
@@ -58,7 +59,7 @@ export type AuditLog = {
 
 const checkpointMilliseconds = 60_000
 const atFirst: AuditLogState = {
-  ...{ isServing: false, checkpointAt: undefined, cosignedAt: undefined },
+  ...{ servingSince: undefined, checkpointAt: undefined, cosignedAt: undefined },
   ...{ failure: undefined, folderFailure: undefined },
 }
 
@@ -115,7 +116,8 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
       if (!isOvertaken(error)) throw error
     })
     // One line, so that a log server far away holds it too. A command prints the checkpoint itself.
-    if (state.isServing) log('info', 'audit_checkpoint', { origin, size, root: text.split('\n')[2], note: signed.note })
+    if (state.servingSince !== undefined)
+      log('info', 'audit_checkpoint', { origin, size, root: text.split('\n')[2], note: signed.note })
     return signed
   }
 
@@ -163,7 +165,7 @@ function scheduled(
     },
     begin: (version) => {
       if (settings.mode === 'off') return
-      state.isServing = true
+      state.servingSince = now()
       const pruneInTurn = () => {
         pruning = prune().catch((error: unknown) =>
           log('error', 'audit_log_not_pruned', { reason: describeError(error) }),

@@ -119,6 +119,8 @@ async function expectWhole() {
   expect(found.rows + found.archived + found.erased + found.pruned).toBe(found.size)
   const [keyRow] = await listAuditKeys(orm)
   const key = verifierOf(keyRow ?? { publicKey: '' }, signed.origin)
+  const published = await verifyFolder({ folder: join(folder.path, 'log', signed.epoch), keys: [key] })
+  expect(published).toMatchObject({ problems: [], size: signed.size })
   for (const source of ['exchanges', 'records'] as const) {
     const rows = await readLoggedRows(orm, source, { after: 0, most: 10_000 })
     const step = Math.max(1, Math.floor(rows.length / 12))

@@ -253,6 +253,19 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await go(`#/exchanges/${data[0]?.request_id}`)
     await heading('Exchange')
     expect(checkRowProof(await save('Download proof'), key)).toMatchObject({ problem: undefined, kind: 'exchange' })
+    const { data: requests } = await latchkey.admin<{ data: { request_id: string }[] }>('usage.requests', {})
+    await go(`#/requests/${requests[0]?.request_id}`)
+    await button('Download proof').click()
+    await page.getByText(/has a proof once the log has the totals of its day: after .*T00:15Z/).waitFor()
+  })
+
+  test('says how many entries of the audit log were pruned', async () => {
+    const log = await latchkey.admin<object>('audit.log')
+    const json = { data: { ...log, entries: 1_024, pruned: 512 } }
+    await page.route('**/installation/audit-log', (route) => route.fulfill({ json }))
+    await go('#/audit-log')
+    await page.getByText('1,024, of which 512 were pruned').waitFor()
+    await page.unroute('**/installation/audit-log')
   })
 
   test('has no buttons for a key that only reads, and ends when the key is disabled', async () => {

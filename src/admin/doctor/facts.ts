@@ -212,11 +212,12 @@ async function readGrace(config: ServerContext['config']): Promise<ServerFacts['
 
 /** A folder that is missing is created with the first checkpoint. */
 function readAuditLog({ auditLog }: Needs<'auditLog'>): ServerFacts['auditLog'] {
-  const { failure, folderFailure, cosignedAt } = auditLog.state()
+  const { failure, folderFailure, cosignedAt, checkpointAt, servingSince } = auditLog.state()
   const { mode, folder } = auditLog.settings
   const denial =
     mode === 'off' || folder === undefined ? undefined : describeDenial(join(folder, 'file'), { toWrite: true })
-  return { failure, folderFailure: folderFailure ?? denial, cosignedAt }
+  const completeAt = servingSince === undefined ? undefined : Math.max(checkpointAt ?? 0, servingSince)
+  return { failure, folderFailure: folderFailure ?? denial, completeAt, cosignedAt }
 }
 
 async function readBackup({ config, backups, backupSchedule }: BackupContext): Promise<BackupFacts> {

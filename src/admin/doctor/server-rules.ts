@@ -26,6 +26,8 @@ export type ServerFacts = {
   auditLog: {
     failure: string | undefined
     folderFailure: string | undefined
+    /** When everything was last covered and signed, or the server began; undefined where no server keeps the log. */
+    completeAt: number | undefined
     /** When the newest checkpoint that a witness has signed was signed; undefined without a witness. */
     cosignedAt: number | undefined
   }
@@ -54,7 +56,9 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
     ['backup', facts.backup === undefined ? backupUnknown : judgeBackup(facts.backup, now)],
     ['backup', facts.backup && judgeBackupDisk(facts.backup, facts.disk)],
     ['archive', facts.isArchiveFailing ? archiveFailing : undefined],
-    ['audit_log', judgeAuditLog(facts, now)],
+    ['audit_log', judgeAuditLog(facts)],
+    ['audit_log', judgeCheckpoint(facts, now)],
+    ['audit_log', judgeCosignature(facts, now)],
     ['master_key', judgeMasterKeyFile(facts)],
     ['tls', judgeTls(facts, now)],
   ]
@@ -103,26 +107,31 @@ const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** A witness that comes once a week by USB is no finding. */
 const cosignatureMillisecondsMax = 8 * dayMilliseconds
 
-function judgeAuditLog(
-  { auditLog: { failure, folderFailure, cosignedAt } }: ServerFacts,
-  now: number,
-): FindingInput | undefined {
+/** A checkpoint is due every minute, and the first one of a large database takes a few. */
+const checkpointMillisecondsMax = 10 * 60_000
+
+function judgeAuditLog({ auditLog: { failure, folderFailure } }: ServerFacts): FindingInput | undefined {
   if (failure !== undefined) {
     const message = `The audit log could not be signed: ${failure}`
-    return {
-      level: 'error',
-      code: 'audit_log_failed',
-      message,
-      action: 'Mend the cause: new rows have no proof until then',
-    }
+    const action = 'Mend the cause: new rows have no proof until then'
+    return { level: 'error', code: 'audit_log_failed', message, action }
   }
-  if (folderFailure === undefined) return judgeCosignature(cosignedAt, now)
+  if (folderFailure === undefined) return undefined
   const message = `The audit log could not be published: ${folderFailure}`
   const action = 'Let the user of the server write to LATCHKEY_AUDIT_DIR; the next checkpoint catches up'
   return { level: 'warning', code: 'audit_log_not_published', message, action }
 }
 
-function judgeCosignature(cosignedAt: number | undefined, now: number): FindingInput | undefined {
+function judgeCheckpoint({ auditLog: { failure, completeAt } }: ServerFacts, now: number): FindingInput | undefined {
+  if (failure !== undefined || completeAt === undefined || now - completeAt <= checkpointMillisecondsMax)
+    return undefined
+  const minutes = Math.floor((now - completeAt) / 60_000)
+  const message = `The audit log has had no checkpoint for ${minutes} minutes: nothing proves the rows since`
+  const action = 'Run: latchkey audit checkpoint; if it does not end, the database is slow or the server is overloaded'
+  return { level: 'warning', code: 'audit_checkpoint_old', message, action }
+}
+
+function judgeCosignature({ auditLog: { cosignedAt } }: ServerFacts, now: number): FindingInput | undefined {
   if (cosignedAt === undefined || now - cosignedAt <= cosignatureMillisecondsMax) return undefined
   const days = Math.floor((now - cosignedAt) / dayMilliseconds)
   const message = `The newest checkpoint that a witness has signed is ${days} days old: what came later is held by this machine alone`

@@ -26,6 +26,7 @@ function show({
   mode,
   origin,
   entries,
+  pruned,
   checkpoint_at: signedAt,
   checkpoint_size: size,
   note,
@@ -41,7 +42,12 @@ function show({
   return html`${failure === null ? nothing : callout('bad', html`It cannot be signed or published: ${stored(failure, 600)}`)}
     <section class="card">
       ${facts([
-        ['Entries', count(entries)],
+        [
+          'Entries',
+          pruned === 0
+            ? count(entries)
+            : `${count(entries)}, of which ${count(pruned)} were pruned: archives have their rows`,
+        ],
         ['Checkpoint', signedAt === null ? 'none yet' : html`${count(size ?? 0)} entries, ${ago(signedAt)}`],
         [
           'Last cosigned',

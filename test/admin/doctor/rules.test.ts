@@ -31,6 +31,9 @@ const fineOrganization: OrganizationFacts = {
   budgets: [],
   unpriced: [],
 }
+const auditLogFine: ServerFacts['auditLog'] = {
+  ...{ failure: undefined, folderFailure: undefined, completeAt: now, cosignedAt: undefined },
+}
 const fineServer: ServerFacts & { backup: BackupFacts } = {
   isServing: true,
   nodes: [],
@@ -39,7 +42,7 @@ const fineServer: ServerFacts & { backup: BackupFacts } = {
   disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9 },
   backup: { folder: '/backups', everyMilliseconds: day, newestAt: now - day, failure: undefined, free: 50e9 },
   isArchiveFailing: false,
-  auditLog: { failure: undefined, folderFailure: undefined, cosignedAt: undefined },
+  auditLog: auditLogFine,
   masterKeyFile: { path: '/data/master.key', mode: 0o100600 },
   tls: { ...validFor(100), failure: undefined },
   schema: 9,
@@ -58,6 +61,7 @@ const ofIssuer = (facts: Partial<IssuerFacts>) =>
   judgeOrganization({ ...fineOrganization, issuers: [{ ...fineIssuer, ...facts }] }, now)
 const ofOrganization = (facts: Partial<OrganizationFacts>) => judgeOrganization({ ...fineOrganization, ...facts }, now)
 const ofServer = (facts: Partial<ServerFacts>) => judgeServer({ ...fineServer, ...facts }, now)
+const ofAuditLog = (facts: Partial<ServerFacts['auditLog']>) => ofServer({ auditLog: { ...auditLogFine, ...facts } })
 const backup = (facts: Partial<BackupFacts>) => ofServer({ backup: { ...fineServer.backup, ...facts } })
 const grace = (facts: Partial<NonNullable<ServerFacts['grace']>>) =>
   ofServer({ grace: { path: '/data/usage', milliseconds: 30_000, waiting: 0, refused: [], ...facts } })
@@ -184,24 +188,26 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['a failed archive run', () => ofServer({ isArchiveFailing: true }), ['error archive_failed']],
   [
     'an audit log that cannot be signed',
-    () => ofServer({ auditLog: { failure: 'no key', folderFailure: 'EACCES', cosignedAt: 0 } }),
+    () => ofAuditLog({ failure: 'no key', folderFailure: 'EACCES', completeAt: 0 }),
     ['error audit_log_failed'],
   ],
   [
     'an audit log that cannot be published',
-    () => ofServer({ auditLog: { failure: undefined, folderFailure: 'EACCES', cosignedAt: 0 } }),
+    () => ofAuditLog({ folderFailure: 'EACCES' }),
     ['warning audit_log_not_published'],
   ],
   [
-    'a checkpoint that a witness signed nine days ago',
-    () => ofServer({ auditLog: { failure: undefined, folderFailure: undefined, cosignedAt: now - 9 * 24 * hour } }),
-    ['warning audit_cosignature_old'],
+    'a checkpoint eleven minutes ago',
+    () => ofAuditLog({ completeAt: now - 11 * 60_000 }),
+    ['warning audit_checkpoint_old'],
   ],
+  ['a checkpoint nine minutes ago', () => ofAuditLog({ completeAt: now - 9 * 60_000 }), []],
   [
-    'a checkpoint that a witness signed a week ago',
-    () => ofServer({ auditLog: { failure: undefined, folderFailure: undefined, cosignedAt: now - 7 * 24 * hour } }),
-    [],
+    'a checkpoint that a witness signed nine days ago, and a folder that is out of reach',
+    () => ofAuditLog({ folderFailure: 'EACCES', cosignedAt: now - 9 * 24 * hour }),
+    ['warning audit_log_not_published', 'warning audit_cosignature_old'],
   ],
+  ['a checkpoint that a witness signed a week ago', () => ofAuditLog({ cosignedAt: now - 7 * 24 * hour }), []],
   [
     'a master key that others can read',
     () => ofServer({ masterKeyFile: { path: '/k', mode: 0o100640 } }),
