@@ -11,6 +11,7 @@ import type { SendOutcome, WebhookEvent } from '../../../src/monitoring/alerts/s
 import { newSecret } from '../../../src/monitoring/alerts/signature.ts'
 import { importMasterKey } from '../../../src/tokens/master-key.ts'
 import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../../support/rows.ts'
+import { until } from '../../support/until.ts'
 
 const hour = 3_600_000
 const rows = organizationRows('own')
@@ -54,10 +55,15 @@ const draft = (subject: string, more: Partial<AlertDraft> = {}): AlertDraft => (
   ...more,
 })
 
-function createNode() {
+/** `onWritten` is called in the turn in which a commit of the node succeeded, `onSaved` after one with new alerts. */
+function createNode({ onSaved = () => {}, onWritten = () => {} } = {}) {
   const { orm } = own.database
-  const shared = { orm, writer, now: () => clock, log: () => {} }
-  const alerts = createAlerts({ ...shared, count: (type) => counted.push(type), onSaved: () => {} })
+  const write: Writer['write'] = async (statements) => {
+    await writer.write(statements)
+    onWritten()
+  }
+  const shared = { orm, writer: { write }, now: () => clock, log: () => {} }
+  const alerts = createAlerts({ ...shared, count: (type) => counted.push(type), onSaved })
   const outbox = createOutbox({
     ...{ ...shared, registry: { webhooks: new Map([[webhook.id, webhook]]) }, masterKey, random: () => 0.5 },
     send: async (_target, event) => {
@@ -121,6 +127,52 @@ test('is given up after a day of failures, which are ever further apart', async 
   expect(sent.length).toBeGreaterThan(20)
   expect(sent.length).toBeLessThan(40)
   expect(await readDeliveryStates(own.database.orm)).toMatchObject([{ waiting: 0, problem: 'it responds with 500' }])
+})
+
+/** Acts after so many turns of promises: between two of them, work can have ended that still counts as going on. */
+async function afterTurns(turns: number, act: () => unknown): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await undefined
+  await act()
+}
+const turnsTried = Array.from({ length: 25 }, (_, turns) => turns)
+
+test('an alert that is raised in any turn in which the one before is saved is saved too', async () => {
+  for (const turns of turnsTried) {
+    counted = []
+    let isFirst = true
+    const { alerts } = createNode({
+      onSaved: () => {
+        if (isFirst) void afterTurns(turns, () => alerts.raise([draft(`next ${turns}`)]))
+        isFirst = false
+      },
+    })
+    alerts.raise([draft(`first ${turns}`)])
+    await until(`both alerts after ${turns} turns`, () => counted.length === 2)
+  }
+})
+
+test('an alert that is saved in any turn in which the one before is sent is sent too', async () => {
+  for (const turns of turnsTried) {
+    sent = []
+    let writes = 0
+    const delivered = Promise.withResolvers<void>()
+    // The claim of the first alert, and that it arrived.
+    const { outbox } = createNode({
+      onWritten: () => {
+        writes += 1
+        if (writes === 2) void afterTurns(turns, () => outbox.deliver().then(delivered.resolve))
+      },
+    })
+    const other = createNode().alerts
+    await other.raiseWith([draft(`first ${turns}`)], [])
+    reply = async ({ data }) => {
+      if (data.of === `first ${turns}`) await other.raiseWith([draft(`next ${turns}`)], [])
+      return arrived
+    }
+    await outbox.deliver()
+    await delivered.promise
+    expect([turns, subjects()]).toEqual([turns, [`first ${turns}`, `next ${turns}`]])
+  }
 })
 
 test('of a receiver that fails, one event is tried at a time, and the others keep their turn', async () => {
