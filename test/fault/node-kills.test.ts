@@ -110,6 +110,7 @@ beforeAll(async () => {
   apiKey = (await create<{ key: string }>('/keys', { name: 'target' })).key
   await create('/workload-identity/issuers', { name: 'idp', issuer_url: issuerUrl })
   await create('/budgets', { name: 'all', windows: [{ per: 'lifetime', requests: 1_000_000, tokens: 1_000_000 }] })
+  await create('/budgets', { name: 'sessions', each: 'session', windows: [{ per: 'day', requests: 2 }] })
   const named = { name: 'policy', issuer: 'idp', key: 'target', audience, subject }
   policyId = (await create<{ data: { id: string } }>('/workload-identity/policies', named)).data.id
   subjectToken = await mintAt(issuerUrl)
@@ -128,11 +129,13 @@ async function spentAt(index: number): Promise<Record<string, number>> {
   return Object.fromEntries(data.spent.map(({ unit, spent }) => [unit, spent]))
 }
 
-type Answered = { exchanges: string[]; requests: string[]; changes: string[] }
+type Answered = { exchanges: string[]; requests: string[]; changes: string[]; held: number }
 
 /** Sends until asked to stop, and notes what was answered completely with success. */
 async function send(answered: Answered, index: number, isOver: () => boolean): Promise<void> {
   const idOf = (response: Response) => response.headers.get('x-request-id') ?? ''
+  // Each has two requests, one after the other: what the first one holds for ever refuses the second.
+  let session = crypto.randomUUID()
   for (let count = 0; !isOver(); count++) {
     try {
       const exchanged = await postExchange(urlAt(index), {
@@ -142,22 +145,26 @@ async function send(answered: Answered, index: number, isOver: () => boolean): P
       await exchanged.text()
       if (exchanged.ok) answered.exchanges.push(idOf(exchanged))
       const body = { model: 'echo', messages: [{ role: 'user', content: 'x' }], stream: count % 2 === 0 }
-      const inferred = await post(index, '/chat/completions', body, apiKey)
+      if (count % 2 === 0) session = crypto.randomUUID()
+      const inferred = await post(index, '/chat/completions', { ...body, session_id: session }, apiKey)
       await inferred.text()
       if (inferred.ok) answered.requests.push(idOf(inferred))
+      else session = crypto.randomUUID()
+      if (inferred.status === 429) answered.held += 1
       const name = `key-${index}-${crypto.randomUUID()}`
       const changed = await post(index, '/keys', { name }, managementKey)
       await changed.text()
       if (changed.ok) answered.changes.push(name)
     } catch {
       // The node was killed.
+      session = crypto.randomUUID()
       await Bun.sleep(5)
     }
   }
 }
 
 test('what was answered is in the ledger once, and acknowledged changes are made once', async () => {
-  const answered: Answered = { exchanges: [], requests: [], changes: [] }
+  const answered: Answered = { exchanges: [], requests: [], changes: [], held: 0 }
   let isOver = false
   const sending = [0, 1, 2, 0].map((index) => send(answered, index, () => isOver))
   const answeredTotal = () => answered.exchanges.length + answered.requests.length + answered.changes.length
@@ -196,6 +203,7 @@ test('what was answered is in the ledger once, and acknowledged changes are made
     const times = new Map(rows?.map((row) => [row.name, row.times]))
     return [...new Set(names.map((name) => times.get(name) ?? 0))]
   }
+  expect(answered.held).toBe(0)
   expect(answered.changes.length).toBeGreaterThan(0)
   expect(commitCuts.before).toBeGreaterThan(0)
   expect(commitCuts.after).toBeGreaterThan(0)

@@ -7,7 +7,16 @@ import { createBudgets } from '../../src/spending/budgets.ts'
 import { createEstimates } from '../../src/spending/estimates.ts'
 import { createHolds, type HeldPart } from '../../src/spending/holds.ts'
 import { createBudgetSums } from '../../src/spending/sums.ts'
-import { answer, type Inference, question, startInference } from '../support/inference.ts'
+import {
+  answer,
+  deltaOf,
+  eventOf,
+  type Inference,
+  question,
+  startInference,
+  streamReply,
+  usageEvent,
+} from '../support/inference.ts'
 import type { Row } from '../support/latchkey.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { until } from '../support/until.ts'
@@ -207,11 +216,45 @@ describe('through the service', () => {
     expect(await Promise.all([first, second])).toEqual([200, 200])
   })
 
-  test('a request whose upstream fails gives back what it held', async () => {
+  const streamed = { ...question, stream: true }
+  const halfStream = () => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode(deltaOf('half'))),
+      pull: () => Promise.reject(new Error('cut')),
+    })
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const leaving = async (body: object, { key }: Key) => {
+    const left = new AbortController()
+    const asked = latchkey.complete(body, { authorization: `Bearer ${key}` }, left.signal)
+    await until('it runs', () => latchkey.upstream.requests.length === 1)
+    left.abort()
+    await asked.then((response) => response.text()).catch(() => {})
+  }
+  const whole = async (body: object, { key }: Key): Promise<void> =>
+    void (await (await latchkey.complete(body, { authorization: `Bearer ${key}` })).text().catch(() => {}))
+  const ends: [end: string, body: object, reply: () => Response | Promise<Response>, act: typeof whole][] = [
+    ['its response', question, () => Response.json(answer), whole],
+    ['its stream', streamed, () => streamReply(deltaOf('hi') + usageEvent + eventOf('[DONE]')), whole],
+    ['a stream that is cut', streamed, halfStream, whole],
+    ['an error of the upstream', question, () => new Response('broken', { status: 500 }), whole],
+    ['a refused credential', question, () => new Response('no', { status: 401 }), whole],
+    ['a response without a body', question, () => new Response(null, { status: 204 }), whole],
+    ['a body of another type', question, () => new Response('text'), whole],
+    ['its client, before the response', question, () => new Promise<Response>(() => {}), leaving],
+  ]
+
+  test.each(ends)('a request gives back what it held, ended by %s', async (_, body, reply, act) => {
     const key = await create([{ per: 'day', requests: 2 }])
-    latchkey.upstream.answer.current = () => new Response('broken', { status: 500 })
-    expect(await ask(key)).toBe(500)
+    await latchkey.admin('keys.update', { key: key.name, queue_seconds: 0 })
+    latchkey.upstream.answer.current = reply
+    await act(body, key)
     latchkey.upstream.answer.current = () => Response.json(answer)
+    await until(
+      'its row',
+      async () => (await latchkey.admin<{ data: Row[] }>('usage.requests', { key: key.name })).data[0],
+    )
+    // Two of them would not fit beside one that is still held.
     expect([await ask(key), await ask(key)]).toEqual([200, 402])
   })
 })

@@ -67,10 +67,10 @@ export async function putLoad(
   }
   const clients = [
     ...new Array(10).fill(() => exchange(target, acknowledged)),
-    ...new Array(3).fill(() => infer(target, acknowledged, 'plain')),
-    ...new Array(3).fill(() => infer(target, acknowledged, 'streamed')),
-    () => infer(target, acknowledged, 'response'),
-    () => infer(target, acknowledged, 'message'),
+    ...Array.from({ length: 3 }, () => inferInPairs(target, acknowledged, 'plain')),
+    ...Array.from({ length: 3 }, () => inferInPairs(target, acknowledged, 'streamed')),
+    inferInPairs(target, acknowledged, 'response'),
+    inferInPairs(target, acknowledged, 'message'),
     ...new Array(2).fill(() => changePolicy(target, acknowledged)),
     () => changeKey(target, acknowledged),
   ]
@@ -89,14 +89,33 @@ async function exchange({ baseUrl, policyId, subjectToken }: Target, { tokens }:
   tokens.set(String(decodeJwt(body.access_token).jti), body.access_token)
 }
 
+/** Each session has two requests, one after the other: a budget of two for each shows whether the first gave back what it held. */
+function inferInPairs(target: Target, acknowledged: Acknowledged, kind: AnswerKind): () => Promise<void> {
+  let session: string | undefined
+  return () => {
+    const first = session
+    session = first === undefined ? crypto.randomUUID() : undefined
+    return infer(target, acknowledged, kind, first ?? session ?? '')
+  }
+}
+
 /** Uses an access token if there is one, and the key itself in every other call. */
-async function infer({ baseUrl, apiKey }: Target, { tokens, answers }: Acknowledged, kind: AnswerKind): Promise<void> {
+async function infer(
+  { baseUrl, apiKey }: Target,
+  { tokens, answers }: Acknowledged,
+  kind: AnswerKind,
+  session: string,
+): Promise<void> {
   const { path, streamed, end } = answerKinds[kind]
   const [token] = answers.size % 2 === 0 ? [...tokens.values()].slice(-1) : []
   const words = 'one two three'
   const response = await fetch(baseUrl + path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token ?? apiKey}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${token ?? apiKey}`,
+      'content-type': 'application/json',
+      'x-session-id': session,
+    },
     body: JSON.stringify({
       model: 'echo',
       stream: streamed,
