@@ -3,10 +3,10 @@
 // hundred thousand values of one budget.
 import { cpSync } from 'node:fs'
 import { runCommand } from '../support/latchkey.ts'
-import { contest } from './contest.ts'
+import { drive, orderOf } from './contest.ts'
 import { askWhole } from './gateway.ts'
 import { fill, measureStart } from './growth.ts'
-import { benchFolder, installLatchkey, rounds } from './measure.ts'
+import { benchFolder, cpuMicroseconds, installLatchkey, median, quantile, rounds } from './measure.ts'
 import { type NodeArm, requestCost, startArm } from './node-arms.ts'
 import { createKey, createNodeResults, infer } from './node-limits.ts'
 import { type Gateway, startUpstream } from './proxies.ts'
@@ -14,19 +14,24 @@ import type { Result } from './report.ts'
 
 const budgetRequests = 200
 const clients = 64
-const cpuMilliseconds = 2_000
-const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 4_000)
+const cpuClients = 32
+const cpuTurns = Number(process.env.BENCH_BUDGET_TURNS ?? 80)
+const [settleMilliseconds, loadMilliseconds] = [40, 250]
+const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 8_000)
 /** Each round of the first part takes about five seconds on three nodes. */
 const overshootRoundsMax = 5
 const values = 100_000
+/** Instead of all of them, e.g. `BENCH_PARTS=cpu`. */
+const parts = process.env.BENCH_PARTS?.split(',')
+const isWanted = (part: string) => parts?.includes(part) ?? true
 const memoryRoundsMax = 3
 
 export async function benchBudgetObjects(note: (text: string) => void): Promise<Result[]> {
   const upstream = await startUpstream()
   const results = [
-    ...(await measureOvershoot(upstream.origin)),
-    ...(await measureCpu(upstream.origin, note)),
-    ...(await measureMemory()),
+    ...(isWanted('overshoot') ? await measureOvershoot(upstream.origin) : []),
+    ...(isWanted('cpu') ? await measureCpu(upstream.origin, note) : []),
+    ...(isWanted('memory') ? await measureMemory() : []),
   ]
   await upstream.stop()
   return results
@@ -79,34 +84,85 @@ async function post({ nodes, managementKey }: NodeArm, path: string, body: objec
 }
 
 const budgetCounts = [0, 1, 10]
+const budgetsMost = 10
 const nameOf = (count: number) => `latchkey with ${count === 0 ? 'no' : count} budget${count === 1 ? '' : 's'}`
 
+/**
+ * One server, whose budgets are switched off and on between short loads: two processes of the same program differ by more than budgets cost.
+ * Each turn loads each number of budgets once, in an order that changes.
+ */
 async function measureCpu(origin: string, note: (text: string) => void): Promise<Result[]> {
-  const arms: Gateway[] = []
-  for (const count of budgetCounts) arms.push(await serveWithBudgets(origin, count))
-  const credentials = new Map(await Promise.all(arms.map(async (arm) => [arm, await arm.credentials()] as const)))
-  const results = await contest({
-    ...{ bench: 'budgets', arms, warmUpMilliseconds },
-    cells: [{ load: 'JSON', concurrency: 32, milliseconds: cpuMilliseconds }],
-    act: (arm) => askWhole(arm, credentials.get(arm)?.[0] ?? ''),
-    onFailure: (arm, error) => note(`left out: ${arm} failed: ${error}`),
-  })
-  for (const { stop } of arms) await stop()
-  return results
+  const served = await serveWithBudgets(origin)
+  const loads = budgetCounts.map((count) => ({ count, figures: [] as number[] }))
+  await load(served, budgetCounts.at(-1) ?? 0, warmUpMilliseconds)
+  for (let turn = 0; turn < cpuTurns; turn++)
+    for (const { count, figures } of orderOf(loads, turn)) {
+      await served.switchTo(count)
+      // What a change of budgets leaves to do is not measured.
+      await load(served, count, settleMilliseconds)
+      figures.push(await load(served, count, loadMilliseconds))
+    }
+  await served.stop()
+  const [none = [], ...others] = loads.map(({ figures }) => figures)
+  for (const [index, figures] of others.entries()) {
+    const [low, high] = intervalOf(figures.map((figure, turn) => figure / (none[turn] ?? Number.NaN)))
+    note(`${nameOf(budgetCounts[index + 1] ?? 0)}: CPU ${low.toFixed(3)} to ${high.toFixed(3)} of none (95 %)`)
+  }
+  return loads.map(({ count, figures }) => ({
+    ...{ bench: 'budgets', load: 'JSON', concurrency: cpuClients, arm: nameOf(count) },
+    figures: { cpuMicroseconds: figures },
+  }))
 }
 
-async function serveWithBudgets(origin: string, count: number): Promise<Gateway> {
+type ServedBudgets = Gateway & { key: string; switchTo: (count: number) => Promise<void> }
+
+/** Sends requests for so long. Returns the CPU time of each, in microseconds. */
+async function load(served: ServedBudgets, count: number, milliseconds: number): Promise<number> {
+  const before = cpuMicroseconds(served.pid)
+  const cell = { load: nameOf(count), concurrency: cpuClients, milliseconds }
+  const { latencies } = await drive(served, cell, () => askWhole(served, served.key))
+  return (cpuMicroseconds(served.pid) - before) / latencies.length
+}
+
+async function serveWithBudgets(origin: string): Promise<ServedBudgets> {
   const settings = { LATCHKEY_UPSTREAM_URL: `${origin}/v1`, LATCHKEY_UPSTREAM_API_KEY: 'upstream-secret' }
   const { run, serve } = await installLatchkey(settings)
   const { key } = await run('keys', 'create', '--name', 'key')
+  const { key: managementKey } = await run('keys', 'create', '--name', 'admin', '--management')
   await run('prices', 'set', 'bench', '--prompt', '1', '--completion', '1')
-  for (let index = 0; index < count; index++) {
+  for (let index = 0; index < budgetsMost; index++) {
     const each = index % 2 === 0 ? [] : ['--each', 'key']
     await run('budgets', 'create', '--name', `b${index}`, '--windows', 'month=1000000usd', ...each)
   }
   const { baseUrl, pid, stop } = await serve()
-  const common = { url: `${baseUrl}/chat/completions`, headers: {}, pid, stop }
-  return { ...common, name: nameOf(count), credentials: async () => [key] }
+  const enable = async (index: number, enabled: boolean) => {
+    const headers = { authorization: `Bearer ${managementKey}`, 'content-type': 'application/json' }
+    const init = { method: 'PATCH', headers, body: JSON.stringify({ enabled }) }
+    const response = await fetch(`${baseUrl}/budgets/b${index}`, init)
+    if (!response.ok) throw new Error(await response.text())
+  }
+  let isOn = budgetsMost
+  const switchTo = async (count: number) => {
+    for (; isOn < count; isOn++) await enable(isOn, true)
+    for (; isOn > count; isOn--) await enable(isOn - 1, false)
+  }
+  const common = { url: `${baseUrl}/chat/completions`, headers: {}, credentials: async () => [key], pid, stop }
+  return { ...common, name: 'latchkey', key, switchTo }
+}
+
+const resamples = 2_000
+
+/** Where the median is, with a confidence of 95 percent: the bootstrap, with a generator that always begins the same. */
+function intervalOf(values: number[]): [low: number, high: number] {
+  let state = 1
+  const random = () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+  const medians = Array.from({ length: resamples }, () =>
+    median(values.map(() => values[Math.floor(random() * values.length)] ?? Number.NaN)),
+  )
+  return [quantile(medians, 0.025), quantile(medians, 0.975)]
 }
 
 /** Two installations with the same totals, of which one has a budget that counts them. */
