@@ -1,6 +1,7 @@
-// The tables of the transparent audit log: leaves, and the hashes of whole tiles. It stores; src/audit-log/ decides what a leaf is.
+// The tables of the transparent audit log: leaves, and the hashes of whole tiles; log-append.ts adds them. It stores; src/audit-log/ decides
+// what a leaf is.
 // log-records.ts has the records of the log itself, audit-checkpoints.ts what is signed.
-import { and, asc, eq, gte, lt, max, sql } from 'drizzle-orm'
+import { and, asc, eq, gte, lt, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readFitting } from '../read/fitting.ts'
 import { type RowRange, readInSlices } from '../read/slices.ts'
@@ -27,18 +28,12 @@ export type LogNode = { level: number; number: number; hash: Uint8Array }
 /** The number of leaves, and up to which row each source has them. */
 export type LogHead = { size: number; positions: Record<LogSource, number> }
 
+/** One statement, since another node can append between two. */
 export async function readLogHead(orm: Orm): Promise<LogHead> {
-  const [[last], rows] = await Promise.all([
-    orm.select({ leaf: max(logEntries.leaf) }).from(logEntries),
-    orm.select().from(logPositions),
-  ])
-  const positions = {
-    exchanges: 0,
-    changes: 0,
-    records: 0,
-    ...Object.fromEntries(rows.map((row) => [row.source, row.ref])),
-  }
-  return { size: (last?.leaf ?? -1) + 1, positions }
+  const [found] = await orm.all<{ leaf: number | null; positions: string }>(sql`
+    select (select max(leaf) from ${logEntries}) as leaf, (select json_group_object(source, ref) from ${logPositions}) as positions`)
+  const known = JSON.parse(found?.positions ?? '{}') as Partial<LogHead['positions']>
+  return { size: (found?.leaf ?? -1) + 1, positions: { exchanges: 0, changes: 0, records: 0, ...known } }
 }
 
 /**
@@ -70,75 +65,6 @@ function parseEntries(numbers: string, text: string): LogEntry[] {
     const [leaf = 0, kind = 0, ref = 0, at = 0, salt = 0, commitment = 0] = all.slice(index * 6, index * 6 + 6)
     return { leaf, kind, ref, at, salt: salt < 0 ? null : take(salt), commitment: take(commitment) }
   })
-}
-
-/**
- * Appends leaves and what follows from them. The commit fails with an error that is `isOvertaken` if another node has appended leaves
- * since they were planned.
- */
-export function appendLog(
-  entries: readonly NewLogEntry[],
-  nodes: readonly LogNode[],
-  positions: Partial<LogHead['positions']>,
-): Statement[] {
-  const hashes = nodes.map(({ level, number, hash }) => [level, number, hex(hash)])
-  return [
-    ...runsOf(entries).map(insertRun),
-    ...(nodes.length === 0
-      ? []
-      : [
-          statement(
-            'insert into log_nodes (level, number, hash) select value ->> 0, value ->> 1, unhex(value ->> 2) from json_each(?)',
-            JSON.stringify(hashes),
-          ),
-        ]),
-    statement(
-      `insert into log_positions (source, ref) select key, value from json_each(?) where true
-        on conflict (source) do update set ref = excluded.ref`,
-      JSON.stringify(positions),
-    ),
-  ]
-}
-
-/** Splits entries where the next one is not of the next leaf and the next row. */
-function runsOf(entries: readonly NewLogEntry[]): NewLogEntry[][] {
-  const runs: NewLogEntry[][] = []
-  for (const entry of entries) {
-    const run = runs.at(-1)
-    const last = run?.at(-1)
-    if (run === undefined || last?.leaf !== entry.leaf - 1 || last.ref !== entry.ref - 1) runs.push([entry])
-    else run.push(entry)
-  }
-  return runs
-}
-
-const [saltBytes, leafBytes] = [16, 48]
-/** Kinds are below this. */
-const kindsMax = 32
-
-/**
- * Inserts entries of consecutive leaves and rows. All salts and commitments are one value, and a number has the kind and the time since the
- * first: a fifth of what it takes to parse them as text.
- */
-function insertRun(run: NewLogEntry[]): Statement {
-  const [first] = run
-  const [leaf, ref, at] = [first?.leaf ?? 0, first?.ref ?? 0, first?.at ?? 0]
-  const bytes = Buffer.alloc(leafBytes * run.length)
-  for (const [index, { salt, commitment }] of run.entries()) {
-    bytes.set(salt, index * leafBytes)
-    bytes.set(commitment, index * leafBytes + saltBytes)
-  }
-  return statement(
-    `insert into log_entries (leaf, kind, ref, at, salt, commitment)
-      select ?1 + key, value & ${kindsMax - 1}, ?2 + key, ?3 + (value - (value & ${kindsMax - 1})) / ${kindsMax},
-        substr(?4, key * ${leafBytes} + 1, ${saltBytes}), substr(?4, key * ${leafBytes} + ${saltBytes + 1}, ${leafBytes - saltBytes})
-      from json_each(?5)`,
-    ...[leaf, ref, at, bytes, JSON.stringify(run.map((entry) => (entry.at - at) * kindsMax + entry.kind))],
-  )
-}
-
-function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 }
 
 /** Reports whether another node has appended the same leaves. */
@@ -244,6 +170,6 @@ export async function* removeArchivedSalts(
     )
 }
 
-function statement(text: string, ...params: unknown[]): Statement {
+export function statement(text: string, ...params: unknown[]): Statement {
   return { toSQL: () => ({ sql: text, params }) }
 }

@@ -5,7 +5,8 @@ import type { Orm } from '../../db/file/open.ts'
 import { type LoggedRow, readLastRowIds, readLoggedRows } from '../../db/read/log-rows.ts'
 import { nextSlice } from '../../db/read/pace.ts'
 import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
-import { appendLog, isOvertaken, type LogHead, type NewLogEntry, readLogHead } from '../../db/tables/audit-log.ts'
+import { isOvertaken, type LogHead, type NewLogEntry, readLogHead } from '../../db/tables/audit-log.ts'
+import { appendLog } from '../../db/tables/log-append.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { entriesOf, entryText } from './entry.ts'
 import { type AuditLogMode, isCovered } from './mode.ts'
@@ -42,7 +43,7 @@ export async function appendRows({ orm, reader, writer, mode, recent }: AppendCo
     const { nodes, last: tile } = await nodesFor(orm, head.size, hashes, lastTile)
     lastTile = tile
     try {
-      await writer.write(appendLog(entries, nodes, positions))
+      await writer.write(appendLog(entries, nodes, { before: head.positions, after: positions }))
     } catch (error) {
       if (!isOvertaken(error)) throw error
       return (await readLogHead(orm)).size

@@ -73,7 +73,9 @@ const rowsBeyond = 20
 
 /** Reads the rows of entries, ahead of their check. Call it with all entries, in their order. */
 export function createRowReader(orm: Orm) {
-  const lastRef: Record<LogSource, number> = { exchanges: 0, changes: 0, records: 0 }
+  // Ids begin at 1, so one below is of a row that was added.
+  const lowest = Number.MIN_SAFE_INTEGER
+  const lastRef: Record<LogSource, number> = { exchanges: lowest, changes: lowest, records: lowest }
   const read = async (entries: LogEntry[]): Promise<SourceRows[]> => {
     const found: SourceRows[] = []
     for (const source of logSources) {

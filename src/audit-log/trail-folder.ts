@@ -101,15 +101,26 @@ of the issuer
   ${issuer_url}
 
 You need two things that are not in this folder:
-- the program: any Latchkey that you trust. It needs no server, no database and no network.
+- the program: any Latchkey that you trust, which is one file. It needs no server, no database and no network.
 - the verifier key of the log. Get it from somebody else than this folder. It begins with the name of the log above.
 
-1. latchkey audit verify . --verifier-key KEY
-   Exit code 0 and a line that begins with a check mark: every exchange, request and change that index.html shows is in the log, as it
-   was written, and the cost adds up. Exit code 1: the lines below say what differs.
-2. Open index.html in a browser. It has no script. The first step has compared it with the proofs.
-3. To see that the log did not change later, keep the checkpoint at the end of any .tlog-proof file, and compare it with the log:
-   latchkey audit verify LOG-FOLDER --verifier-key KEY --against CHECKPOINT
+1. Check the folder. KEY is the verifier key, or a file that has it. Run this within the folder:
+
+     latchkey audit verify . --verifier-key KEY
+
+   A check mark and exit code 0: every exchange, request and change that index.html shows is in the log, as it was written, and the
+   tokens and the cost in the second line are their sum. A cross and exit code 1: the lines below say what differs.
+   These lines are no errors:
+   - "more requests are of days that have not ended": they are in index.html as "not yet", and not in the sum. Ask for the folder again
+     when the day has been over (UTC) for 15 minutes.
+   - "requests used access tokens whose exchanges are not in this trail": those exchanges are of an earlier time, or in an archive.
+   - "a key made more requests than this trail has": other subjects use the same key, or requests were left out. index.html has the days.
+2. Open index.html in a browser. It has no script. The first step has compared it with the proofs. To follow a request from its identity to
+   its cost: it names the access token, the exchange with that access token names policy and key, and each of the two has its changes.
+3. To see that the log did not change later, keep the checkpoint at the end of any .tlog-proof file: the lines after the empty one. Compare
+   it with the log, of which you get a folder too:
+
+     latchkey audit verify LOG-FOLDER --verifier-key KEY --against CHECKPOINT
 
 What is what
 ------------

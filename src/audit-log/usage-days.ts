@@ -170,13 +170,21 @@ export async function readErasedRoots(orm: Orm): Promise<Map<string, string>> {
   return roots
 }
 
-/** How the records of days compare with the ledger. */
-export type UsageDayCheck = { result: 'same' | 'archived' | 'different'; day: string; ref: number; at: number }
+/** How the records of days compare with the ledger. `ref` is the id of the record, or that of an added row. */
+export type UsageDayCheck = {
+  result: 'same' | 'archived' | 'different' | 'added'
+  day: string
+  ref: number
+  at: number
+}
 
 /** Compares every record of a day with the ledger rows of its range, and finds days in a range that have no record. */
 export async function* checkUsageDays(orm: Orm): AsyncGenerator<UsageDayCheck> {
   const { first } = await rowIdsOf(orm)
   const erasedRoots = await readErasedRoots(orm)
+  // Ids begin at 1, and so do the days.
+  const [added] = await readLoggedRows(orm, 'usage', { after: Number.MIN_SAFE_INTEGER, last: 0, most: 1 })
+  if (added !== undefined) yield { result: 'added', day: '', ref: added.id, at: added.at }
   for (let after = 0; ; ) {
     const records = await listLogRecords(orm, 'usage_day', after, recordsAtOnce)
     const ranges = Map.groupBy(records, ({ body }) => (JSON.parse(body) as UsageDayBody).through)

@@ -68,6 +68,7 @@ export async function verifyDatabase(
   for await (const { result, day, ref, at } of checkUsageDays(orm)) {
     if (result === 'same') found.days += 1
     else if (result === 'archived') found.daysArchived += 1
+    else if (result === 'added') report({ problem: `row ${ref} of the ledger is in no day: it was added later`, at })
     else report({ problem: `the ledger of ${day} is not the one whose totals were logged`, source: 'records', ref, at })
   }
   found.uncovered = await rows.finish(positions, mode)

@@ -5,11 +5,12 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
 import { listAuditKeys } from '../../db/tables/audit-checkpoints.ts'
-import { findLogEntry, readLogEntries } from '../../db/tables/audit-log.ts'
+import { findLogEntry, isOvertaken, readLogEntries, readLogHead } from '../../db/tables/audit-log.ts'
+import { appendLog } from '../../db/tables/log-append.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { verifierOf } from '../../src/audit-log/audit-key.ts'
 import { type AuditLog, createAuditLog } from '../../src/audit-log/audit-log.ts'
-import { codesOf, commitTo, entryText } from '../../src/audit-log/entry.ts'
+import { codesOf, commitTo, entriesOf, entryText } from '../../src/audit-log/entry.ts'
 import { parseOrigin } from '../../src/audit-log/epochs.ts'
 import { type AuditLogContext, checkpointFileFor } from '../../src/audit-log/open-log.ts'
 import { openCheckpoint, parseCheckpoint, type SignedCheckpoint } from '../../src/audit-log/transparency/checkpoint.ts'
@@ -26,6 +27,7 @@ import { parseBundle, parseTilePath, splitTile, tilePath, tilesOf } from '../../
 import { hashesOf, readEntries, rootOf } from '../../src/audit-log/tree.ts'
 import { onFile } from '../support/file-only.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
+import { rejectionOf } from '../support/rejection.ts'
 import {
   auditRow,
   createDatabase,
@@ -167,6 +169,17 @@ describe('leaves', () => {
       Array.from({ length: 950 }, (_, index) => index + 1),
     )
     expect(entries.length).toBe(last.size)
+  })
+
+  test('are given to each row once, also by a node that knows the newest size and not which rows it covers', async () => {
+    const { orm } = own.database
+    await addExchanges(0, 3)
+    const { size } = await open().checkpoint()
+    const rows = await readLoggedRows(orm, 'exchanges', { after: 0, most: 3 })
+    const plan = { before: { exchanges: 0, changes: 0, records: 0 }, after: { exchanges: 3 } }
+    const again = await rejectionOf(writer.write(appendLog(entriesOf('exchanges', rows, size), [], plan)))
+    expect(isOvertaken(again)).toBe(true)
+    expect((await readLogHead(orm)).size).toBe(size)
   })
 })
 

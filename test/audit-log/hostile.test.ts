@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { appendFileSync, copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Database, openDatabase } from '../../db/file/open.ts'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
 import { listAuditKeys } from '../../db/tables/audit-checkpoints.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
@@ -149,6 +150,19 @@ describe('the database', () => {
       { source: 'exchanges', ref: 17 },
     ],
     [
+      'a row added before the first',
+      ["insert into exchange_audit (id, at, request_id, outcome) values (-1, 1000, 'x', 'issued')"],
+      { source: 'exchanges', ref: -1, problem: 'the row has no leaf: it was added later' },
+    ],
+    [
+      'a request added before the first',
+      [
+        `insert into usage (id, at, request_id, organization_id, workspace_id, key_id, endpoint, status, streamed, completed, duration_milliseconds, usage_source)
+          values (-1, 1000, 'x', 'acme', 'acme-workspace', 'acme-key', '/chat/completions', 200, 0, 1, 1, 'none')`,
+      ],
+      { problem: 'row -1 of the ledger is in no day: it was added later' },
+    ],
+    [
       'the log made to skip rows',
       ["update log_positions set ref = ref + 1 where source = 'exchanges'"],
       { problem: expect.stringContaining('more rows') },
@@ -175,6 +189,52 @@ describe('the database', () => {
     await tamper('delete from exchange_audit where id > (select max(ref) from log_entries where kind = 1)')
     expect((await verify()).problems).toEqual([])
     expect((await verify([office])).problems).toMatchObject([{ problem: expect.stringContaining('office has') }])
+  })
+})
+
+describe('a node with an old copy', () => {
+  let copy: Database
+  let copyWriter: Writer
+  beforeEach(async () => {
+    const path = join(temporary.path, 'copy.db')
+    await own.database.client.execute(`vacuum into '${path}'`)
+    const opened = await openDatabase({ path, create: false, synchronous: 'normal' })
+    if ('refused' in opened) throw new Error(opened.message)
+    copy = opened
+    copyWriter = createWriter(copy, () => {})
+  })
+  afterEach(async () => {
+    await copyWriter.close()
+    await copy.close()
+  })
+  const signOnCopy = async (into: string, count: number) => {
+    const others = Array.from({ length: count }, (_, index) => copyWriter.appendAudit(auditRow(`other ${index}`)))
+    await Promise.all(others)
+    const auditLog = { mode: 'full', folder: into } as const
+    const database = copy
+    const other = createAuditLog({ database, writer: copyWriter, auditLog, masterKey, now: () => 2_000, log: () => {} })
+    return other.checkpoint()
+  }
+
+  test('that sees the folder of the newer one begins a log of its own', async () => {
+    await grow(rows, 40)
+    expect((await signOnCopy(temporary.path, 40)).epoch).not.toBe(signed.epoch)
+  })
+
+  test('that sees nothing of the newer one signs the same size again, which checkpoints and witnesses show', async () => {
+    const witness = createSignerKey('office', 'witness', Buffer.alloc(32, 3))
+    const input = { logKey: key, witness, now: 5_000 }
+    await grow(rows, 40)
+    const known = await cosign({ ...input, folder, known: undefined })
+    const elsewhere = join(temporary.path, 'elsewhere')
+    const second = await signOnCopy(elsewhere, 40)
+    expect([second.origin, second.size]).toEqual([signed.origin, signed.size])
+    const against = [{ name: 'second', text: second.note }]
+    const inFolder = await verifyFolder({ folder, keys: [key], against })
+    expect(inFolder.problems).toEqual([expect.stringContaining('rewritten, or signed twice')])
+    expect((await verify(against)).problems).toMatchObject([{ problem: expect.stringContaining('was rewritten') }])
+    const cosigned = { ...input, folder: join(elsewhere, second.epoch), known: 'note' in known ? known.note : '' }
+    expect(await cosign(cosigned)).toEqual({ refused: 'inconsistent' })
   })
 })
 
