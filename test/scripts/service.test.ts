@@ -321,7 +321,8 @@ describe('the chart', () => {
   const kinds = (manifests: Manifest[]) => manifests.map(({ kind }) => kind)
 
   test('has nodes instead of a volume for a server database, and trusts its certificates', () => {
-    const database = { url: 'https://db.example.com:8080', replicas: 5, tokenSecret: 'token', caSecret: 'db-ca' }
+    const secrets = { tokenSecret: 'token', caSecret: 'db-ca', clientSecret: 'node' }
+    const database = { url: 'rqlites://db-0:4001,db-1:4001', replicas: 5, ...secrets }
     expect(validate({ ...values, database }), ajv.errorsText(validate.errors)).toBe(true)
     const rendered = render({ database })
     expect(kinds(rendered)).toEqual(['ServiceAccount', 'Service', 'Deployment', 'PodDisruptionBudget'])
@@ -331,9 +332,10 @@ describe('the chart', () => {
     const spec = rendered[2]?.spec as { replicas: number; template: { spec: PodSpec } }
     expect(spec.replicas).toBe(5)
     const [node] = spec.template.spec.containers
-    expect(node?.env.map(({ name }) => name)).toContain('LATCHKEY_DATABASE_CA_FILE')
-    expect(node?.volumeMounts.map(({ name }) => name)).toEqual(['database-ca', 'tmp'])
-    expect(spec.template.spec.volumes.map(({ name }) => name)).toEqual(['tmp', 'database-ca'])
+    const files = ['LATCHKEY_DATABASE_CA_FILE', 'LATCHKEY_DATABASE_CERT_FILE', 'LATCHKEY_DATABASE_KEY_FILE']
+    expect(node?.env.map(({ name }) => name)).toEqual(expect.arrayContaining(files))
+    expect(node?.volumeMounts.map(({ name }) => name)).toEqual(['database-ca', 'database-client', 'tmp'])
+    expect(spec.template.spec.volumes.map(({ name }) => name)).toEqual(['tmp', 'database-ca', 'database-client'])
   })
 
   test('has the settings, and quotes their values', () => {
@@ -370,6 +372,7 @@ describe('the chart', () => {
     }
     expect(reached('https://db.example.com:8080')).toBe(8080)
     expect([reached('libsql://db.example.com'), reached('http://db')]).toEqual([443, 80])
+    expect([reached('rqlite://a:4003\\,b:4003'), reached('rqlites://a\\,b')]).toEqual([4003, 4001])
   })
 
   test('goes to a file, not to a terminal', async () => {
