@@ -108,8 +108,18 @@ function take(finder: Finder, { upstreams, model }: AttemptGroup, isRetry: boole
   const waitMillisecondsMax = Math.max(0, waitsUntil - now())
   const affinityKey = upstreams.length > 1 ? affinityKeyFor(upstreams) : undefined
   const recovered = upstreams.length < finder.left.length ? recoveredAmong(finder, upstreams, model) : undefined
-  const common = { upstreams, recovered, key, counter, budgets, cost, affinityKey, isRetry }
-  return dispatch.take({ ...common, waitMillisecondsMax, signal })
+  return dispatch.take({
+    upstreams,
+    recovered,
+    key,
+    counter,
+    budgets,
+    cost,
+    affinityKey,
+    isRetry,
+    waitMillisecondsMax,
+    signal,
+  })
 }
 
 /** Finds those that rested when the others were chosen, and no longer do. */
