@@ -108,18 +108,37 @@ export async function openDatabase(options: OpenOptions): Promise<Database | Ope
   }
 }
 
+/** Each statement takes a start as long as several settings, so all are set in one, and read back in another. */
 async function setPragmas(client: Client, { synchronous }: OpenOptions): Promise<void> {
-  // Has an effect only before the first table exists.
-  await client.execute('pragma auto_vacuum = incremental')
-  await setPragma(client, 'journal_mode', 'wal')
-  await setPragma(client, 'synchronous', synchronous, synchronous === 'full' ? 2 : 1)
-  await setPragma(client, 'foreign_keys', 'on', 1)
-  // Makes `insert or replace` run the triggers that protect audit and usage.
-  await setPragma(client, 'recursive_triggers', 'on', 1)
-  // Only now: a file that another process owns is refused at once. The connections of this process wait for each other, for microseconds.
-  await client.execute(`pragma busy_timeout = ${busyMilliseconds}`)
-  // A log that grew while checkpoints were held is cut when it starts from the beginning.
-  await setPragma(client, 'journal_size_limit', String(logBytes), logBytes)
+  await client.executeMultiple(
+    [
+      // Has an effect only before the first table exists.
+      'pragma auto_vacuum = incremental',
+      'pragma journal_mode = wal',
+      `pragma synchronous = ${synchronous}`,
+      'pragma foreign_keys = on',
+      // Makes `insert or replace` run the triggers that protect audit and usage.
+      'pragma recursive_triggers = on',
+      // Only now: a file that another process owns is refused at once. The connections of this process wait for each other, for microseconds.
+      `pragma busy_timeout = ${busyMilliseconds}`,
+      // A log that grew while checkpoints were held is cut when it starts from the beginning.
+      `pragma journal_size_limit = ${logBytes}`,
+    ].join('; '),
+  )
+  const expected = {
+    journal_mode: 'wal',
+    synchronous: synchronous === 'full' ? 2 : 1,
+    foreign_keys: 1,
+    recursive_triggers: 1,
+    journal_size_limit: logBytes,
+  }
+  const names = Object.keys(expected)
+  const { rows } = await client.execute(
+    `select ${names.join(', ')} from ${names.map((name) => `pragma_${name}`).join(', ')}`,
+  )
+  for (const [name, value] of Object.entries(expected))
+    if (rows[0]?.[name] !== value)
+      throw new Error(`pragma ${name} is ${String(rows[0]?.[name])} where ${value} was asked`)
 }
 
 async function toDatabase(
@@ -217,15 +236,4 @@ export async function isForeign(client: Client): Promise<boolean> {
     "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
   )
   return rows.length > 0 && !rows.some(({ name }) => name === 'schema_migrations')
-}
-
-async function setPragma(
-  client: Client,
-  name: string,
-  value: string,
-  expected: string | number = value,
-): Promise<void> {
-  await client.execute(`pragma ${name} = ${value}`)
-  const actual = (await client.execute(`pragma ${name}`)).rows[0]?.[0]
-  if (actual !== expected) throw new Error(`pragma ${name} is ${String(actual)} where ${String(expected)} was asked`)
 }

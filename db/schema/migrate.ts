@@ -150,9 +150,9 @@ export const unfinishedCopy = 'is a copy that was interrupted; remove it and cop
 
 /** The schema version of a file; 0 for a new one, which it prepares for migrations. */
 export async function readVersion(client: Client): Promise<number> {
-  await client.batch([createMigrations], 'write')
-  const { rows } = await client.execute('select max(version) from schema_migrations')
-  return Number(rows[0]?.[0] ?? 0)
+  const found = await readSchema(client)
+  if (found === 0) await client.batch([createMigrations], 'write')
+  return found
 }
 
 /** Runs the missing migrations of a file, each in one transaction. */

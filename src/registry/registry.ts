@@ -4,21 +4,26 @@
 import { inArray, type SQL } from 'drizzle-orm'
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../../db/file/open.ts'
+import { findFilled } from '../../db/read/filled-tables.ts'
 import { readByIds, readInParts } from '../../db/read/fitting.ts'
-import type { Webhook } from '../../db/schema/alert-schema.ts'
-import type { Budget } from '../../db/schema/budget-schema.ts'
+import { type Webhook, webhooks } from '../../db/schema/alert-schema.ts'
+import { type Budget, budgets } from '../../db/schema/budget-schema.ts'
 import { type BundleSigner, bundleSigners } from '../../db/schema/bundle-schema.ts'
 import { sessions } from '../../db/schema/record-schema.ts'
 import {
+  apiKeys,
   type ConfigDocument,
+  configDocuments,
+  issuers,
   type Organization,
   organizations,
+  policies,
   presets,
   signingKeys,
   users,
   workspaces,
 } from '../../db/schema/schema.ts'
-import { upstreams } from '../../db/schema/upstream-schema.ts'
+import { prices, upstreams } from '../../db/schema/upstream-schema.ts'
 import type { ChangeKind } from '../../db/tables/admin-changes.ts'
 import { listBudgets } from '../../db/tables/budgets.ts'
 import { listBundleSigners } from '../../db/tables/bundle-signers.ts'
@@ -71,12 +76,17 @@ export async function loadRegistry(orm: Orm, configured?: Upstream): Promise<Reg
     presetsOf: new Map(),
   }
   if (configured !== undefined) putUpstream(registry, configured)
-  for (const { load } of Object.values(keeping)) await load(registry, orm)
+  const loaders = Object.values(keeping)
+  const tables = loaders.flatMap(({ table }) => (table === undefined ? [] : [table]))
+  const filled = await findFilled(orm, tables)
+  for (const { table, load } of loaders) if (table !== undefined && filled.has(table)) await load(registry, orm)
   return registry
 }
 
 /** How one kind of row is kept in memory. */
 type RowLoader = {
+  /** Its table; undefined where no row is kept in memory. */
+  table: SQLiteTable | undefined
   /** Returns the current rows with these ids, by id. The map can contain other rows. */
   read: (
     registry: Registry,
@@ -89,6 +99,7 @@ type RowLoader = {
 
 export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
   organization: {
+    table: organizations,
     read: ({ organizations }) => organizations,
     load: async (registry, orm, ids) => {
       const read = (wanted: SQL) => orm.select().from(organizations).where(wanted)
@@ -98,6 +109,7 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     },
   },
   key: {
+    table: apiKeys,
     read: ({ keys }) => keys,
     load: async (registry, orm, ids) => {
       const labelsOf = () => JSON.stringify(ids?.map((id) => registry.keys.get(id)?.labels ?? null))
@@ -107,6 +119,7 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     },
   },
   budget: {
+    table: budgets,
     read: ({ budgets }) => budgets,
     load: async (registry, orm, ids) => {
       for (const row of await listBudgets(orm, ids)) registry.budgets.set(row.id, Object.freeze(row))
@@ -114,14 +127,16 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     },
   },
   webhook: {
+    table: webhooks,
     read: ({ webhooks }) => webhooks,
     load: async (registry, orm, ids) => {
       for (const row of await listWebhooks(orm, ids)) registry.webhooks.set(row.id, Object.freeze(row))
     },
   },
-  issuer: { read: ({ issuers }) => issuers, load: loadIssuers },
-  policy: { read: ({ policies }) => policies, load: loadPolicies },
+  issuer: { table: issuers, read: (registry) => registry.issuers, load: loadIssuers },
+  policy: { table: policies, read: (registry) => registry.policies, load: loadPolicies },
   upstream: {
+    table: upstreams,
     read: ({ upstreams }) => upstreams,
     load: async (registry, orm, ids) => {
       const read = (wanted: SQL) => orm.select().from(upstreams).where(wanted)
@@ -129,6 +144,7 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     },
   },
   preset: {
+    table: presets,
     read: ({ presets }) => presets,
     load: async (registry, orm, ids) => {
       if (ids === undefined) for await (const rows of readPresets(orm)) for (const row of rows) putPreset(registry, row)
@@ -137,6 +153,7 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     },
   },
   price: {
+    table: prices,
     read: async (_registry, orm, ids) => new Map((await findPrices(orm, ids)).map((row) => [row.model, row])),
     load: async (registry, orm) => {
       registry.priceOf = compilePrices(await listPrices(orm))
@@ -145,14 +162,16 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
   workspace: inDatabaseOnly(workspaces),
   signing_key: inDatabaseOnly(signingKeys),
   user: inDatabaseOnly(users),
-  session: { ...inDatabaseOnly(sessions), load: loadSessions },
+  session: { ...inDatabaseOnly(sessions), table: sessions, load: loadSessions },
   document: {
+    table: configDocuments,
     read: ({ configDocuments }) => configDocuments,
     load: async (registry, orm) => {
       for (const row of await listConfigDocuments(orm)) registry.configDocuments.set(row.id, Object.freeze(row))
     },
   },
   bundle_signer: {
+    table: bundleSigners,
     read: (registry) => registry.bundleSigners,
     load: async (registry, orm, ids) => {
       const read = (wanted: SQL) => listBundleSigners(orm, wanted)
@@ -161,7 +180,7 @@ export const keeping: Readonly<Record<ChangeKind, RowLoader>> = {
     },
   },
   // Archive runs record their own changes.
-  archive: { read: () => new Map(), load: async () => {} },
+  archive: { table: undefined, read: () => new Map(), load: async () => {} },
 }
 
 /** The sums of budgets are built again from the totals, which takes time only where there are budgets. */
@@ -185,6 +204,7 @@ async function* readWanted<Row extends { id: string }>(
 /** Describes rows that are not kept in memory. */
 function inDatabaseOnly(table: typeof workspaces | typeof signingKeys | typeof users | typeof sessions): RowLoader {
   return {
+    table: undefined,
     read: async (_registry, orm, ids) => {
       const rows: { id: string }[] = await orm.select().from(table).where(inArray(table.id, ids))
       return new Map(rows.map((row) => [row.id, row]))

@@ -1,4 +1,6 @@
 // Opens the guard against used subject tokens on what the database has of them.
+import { findFilled } from '../../db/read/filled-tables.ts'
+import { usedSubjectTokens } from '../../db/schema/record-schema.ts'
 import * as subjectTokens from '../../db/tables/used-subject-tokens.ts'
 import { isUsedElsewhere } from '../../db/write/ledger-queue.ts'
 import type { Needs } from '../admin/operation/context.ts'
@@ -8,9 +10,10 @@ type ReplayContext = Needs<'database' | 'orm' | 'writer' | 'now' | 'monotonic'>
 
 export async function openReplayGuard({ database, orm, writer, now, monotonic }: ReplayContext): Promise<ReplayGuard> {
   const isShared = database.shared !== undefined
-  await writer.write([subjectTokens.dropExpiredSubjectTokens(orm, now(), { isShared })])
+  const isUsed = (await findFilled(orm, [usedSubjectTokens])).size > 0
+  if (isUsed) await writer.write([subjectTokens.dropExpiredSubjectTokens(orm, now(), { isShared })])
   return createReplayGuard({
-    known: await subjectTokens.listUsedSubjectTokens(orm, now()),
+    known: isUsed ? await subjectTokens.listUsedSubjectTokens(orm, now()) : [],
     keep: (row) =>
       writer.appendUsedToken(row).then(
         () => true,

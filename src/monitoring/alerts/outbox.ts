@@ -87,7 +87,9 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 
   return {
-    release: () => writer.write([releaseClaims(orm, now())]),
+    release: async () => {
+      if (registry.webhooks.size > 0) await writer.write([releaseClaims(orm, now())])
+    },
     deliver: async () => {
       const wanted = [...registry.webhooks.values()].filter(({ enabled, deletedAt }) => enabled && deletedAt === null)
       await Promise.all(wanted.map(wake))
