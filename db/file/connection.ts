@@ -123,16 +123,17 @@ function prepareOnce(statement: Statement, drop: () => void): Statement {
   statement.safeIntegers(true)
   if (reader) statement.raw(true)
   const columns = reader ? statement.columns() : []
-  const run = statement.run.bind(statement)
-  const all = statement.all.bind(statement)
-  const dropIfFailed = <Result>(act: () => Result): Result => {
-    try {
-      return act()
-    } catch (error) {
-      drop()
-      throw error
+  // Neither closures nor lists of parameters: each commit runs three statements.
+  const dropIfFailed =
+    <Result>(act: (parameters: unknown[]) => Result) =>
+    (parameters: unknown[] = none): Result => {
+      try {
+        return act.call(statement, parameters)
+      } catch (error) {
+        drop()
+        throw error
+      }
     }
-  }
   return Object.assign(statement, {
     safeIntegers: () => statement,
     raw: () => {
@@ -140,8 +141,8 @@ function prepareOnce(statement: Statement, drop: () => void): Statement {
       return statement
     },
     columns: () => columns,
-    run: (...parameters: unknown[]) => dropIfFailed(() => run(...parameters)),
-    all: (...parameters: unknown[]) => dropIfFailed(() => all(...parameters)),
+    run: dropIfFailed(statement.run),
+    all: dropIfFailed(statement.all),
   })
 }
 

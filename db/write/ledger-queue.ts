@@ -68,7 +68,8 @@ export function createLedgerQueue(
     if (isScheduled || isHeld || holding >= commitsAtOnceMax) return
     isScheduled = true
     setImmediate(() => {
-      flushing = Promise.allSettled([flushing, flush()]).then(() => {})
+      const [before, flushed] = [flushing, flush()]
+      flushing = before.then(() => flushed)
     })
   }
 
@@ -83,6 +84,7 @@ export function createLedgerQueue(
     }
   }
 
+  /** It never fails: those who wait for a row get its error. */
   async function flush(): Promise<void> {
     isScheduled = false
     if (isHeld) return
@@ -153,23 +155,31 @@ function usageOf(groups: Group[], { usage: rows, storedResponses: stored }: Ledg
 type CommitGroups = (groups: Group[]) => Promise<void>
 
 function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
-  return commitEach(async (some) => {
-    const statements = some.flatMap(({ ledger, rows }) => ledger.statementsFor(rows.map(({ row }) => row)))
-    const rows = some.reduce((sum, group) => sum + group.rows.length, 0)
-    await commit(statements, rows, { isPatient: some.some(({ ledger }) => ledger.isPatient) })
+  return commitEach((some) => {
+    const statements: BoundStatement[] = []
+    let count = 0
+    let isPatient = false
+    for (const { ledger, rows } of some) {
+      for (const statement of ledger.statementsFor(rows.map(rowOf))) statements.push(statement)
+      count += rows.length
+      isPatient ||= ledger.isPatient
+    }
+    return commit(statements, count, { isPatient })
   }, groups)
 }
+
+const rowOf = ({ row }: QueuedRow) => row
 
 /**
  * Commits the rows. If the database or its driver rejects a row, only that row fails: the other rows belong to other
  * callers.
  */
 async function commitEach(commit: CommitGroups, groups: Group[]): Promise<void> {
-  const rows = groups.flatMap((group) => group.rows)
   try {
     await commit(groups)
-    for (const row of rows) row.done()
+    for (const { rows } of groups) for (const row of rows) row.done()
   } catch (error) {
+    const rows = groups.flatMap((group) => group.rows)
     // Rows of a commit that can have been made are not sent again: they would be written twice.
     const isFinal = isBusy(error) || isUnreachable(error) || isUnknownOutcome(error)
     if (rows.length === 1 || isFinal) for (const row of rows) row.failed(error)
@@ -207,7 +217,7 @@ type StatementsOf = (rows: Row[]) => BoundStatement[]
 
 /** `more` returns further statements for the commit of these rows, and `first` those that run before their inserts. */
 function createLedger(into: Insertion, more: StatementsOf = () => [], first: StatementsOf = () => []): Ledger {
-  const statementsFor = (rows: Row[]) => [...first(rows), ...insertsOf(into, rows), ...more(rows)]
+  const statementsFor = (rows: Row[]) => first(rows).concat(insertsOf(into, rows), more(rows))
   return { waiting: [], statementsFor, isPatient: false }
 }
 
