@@ -31,7 +31,7 @@ export async function findHourDrift(orm: Orm): Promise<KeyDay[]> {
       tokens: number
       nanodollars: number
     }>(sql`
-      select key_id as "keyId", day, requests, total_tokens as tokens, cost_nanodollars as nanodollars from usage_days
+      select key_id as "keyId", day, requests, total_tokens as tokens, cost_nanodollars as nanodollars from day_totals
       where (key_id, day) > (${last}, ${lastDay}) order by key_id, day limit ${daysAtOnce}`)
     for (const { keyId, day, requests, tokens, nanodollars } of rows)
       add(`${keyId} ${day}`, [requests, tokens, nanodollars], -1)
@@ -52,8 +52,8 @@ async function isDrift(orm: Orm, { keyId, day }: KeyDay): Promise<boolean> {
   await nextSlice()
   const [found] = await orm.all<{ same: number }>(sql`
     select (select json_array(coalesce(sum(requests), 0), coalesce(sum(total_tokens), 0), coalesce(sum(cost_nanodollars), 0))
-      from usage_hours where hour >= ${day * 24} and hour < ${day * 24 + 24} and key_id = ${keyId})
+      from hour_totals where hour >= ${day * 24} and hour < ${day * 24 + 24} and key_id = ${keyId})
     = (select json_array(coalesce(sum(requests), 0), coalesce(sum(total_tokens), 0), coalesce(sum(cost_nanodollars), 0))
-      from usage_days where key_id = ${keyId} and day = ${day}) as same`)
+      from day_totals where key_id = ${keyId} and day = ${day}) as same`)
   return found?.same !== 1
 }

@@ -3,7 +3,7 @@
 import { and, between, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
-import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
+import { dayTotals, summedUsageId, usage } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { matching, rangeOf, readable, type UsageFilter } from '../tables/usage.ts'
@@ -102,13 +102,13 @@ export type DaysFilter = {
 
 /** Tables with what is added up, with the columns for each field of `added`. */
 const totals = {
-  keyId: usageDays.keyId,
-  day: usageDays.day,
-  added: [sql`sum(${usageDays.requests})`, ...sumsOf(usageDays)],
+  keyId: dayTotals.keyId,
+  day: dayTotals.day,
+  added: [sql`sum(${dayTotals.requests})`, ...sumsOf(dayTotals)],
 }
 const unsummed = { keyId: usage.keyId, day: dayOfRow, added: [sql`count(*)`, ...sumsOf(usage)] }
 
-function sumsOf({ promptTokens, completionTokens, totalTokens, costNanodollars }: typeof usage | typeof usageDays) {
+function sumsOf({ promptTokens, completionTokens, totalTokens, costNanodollars }: typeof usage | typeof dayTotals) {
   return [promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map((column) => sql`sum(${column})`)
 }
 
@@ -132,7 +132,7 @@ export async function reportDays(
     const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`
       with some as materialized (${keys})
       select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (
-        select ${sumOf(totals)} from some cross join usage_days on ${totals.keyId} = some.id
+        select ${sumOf(totals)} from some cross join day_totals on ${totals.keyId} = some.id
         where ${between(totals.day, firstDay, lastDay)} group by ${groupsOf(totals)}
         union all select ${sumOf(unsummed)} from usage
         where ${usage.id} > ${sql.raw(summedUsageId)} and ${usage.keyId} in (select id from some)

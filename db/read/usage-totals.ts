@@ -2,7 +2,7 @@
 import { and, count, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
-import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
+import { dayTotals, summedUsageId, usage } from '../schema/record-schema.ts'
 import { costUnknown } from '../schema/unknown-cost.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { listFilesHolding } from '../tables/archives.ts'
@@ -176,8 +176,8 @@ async function readKeptTotals(orm: Orm): Promise<KeptSlice[]> {
     const read = await orm.all<{ upto: number } & (DayTotals | { keyId: null })>(sql`
         select ledger.upto, kept.* from (select ${sql.raw(summedUsageId)} as upto) as ledger left join (
           select key_id as "keyId", day, requests, prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
-            total_tokens as "totalTokens", ${readable(usageDays.costNanodollars)} as "costNanodollars"
-          from usage_days where (key_id, day) > (${keyId}, ${day}) order by key_id, day limit ${keptRowsPerSlice}
+            total_tokens as "totalTokens", ${readable(dayTotals.costNanodollars)} as "costNanodollars"
+          from day_totals where (key_id, day) > (${keyId}, ${day}) order by key_id, day limit ${keptRowsPerSlice}
         ) as kept order by 2, 3`)
     const rows = read.filter((row): row is { upto: number } & DayTotals => row.keyId !== null)
     kept.push({ rows, upto: read[0]?.upto ?? 0 })

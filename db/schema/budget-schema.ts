@@ -47,8 +47,8 @@ export const budgets = sqliteTable('budgets', {
 })
 
 /** Hours since 1970. Empty texts stand for nulls. */
-export const usageHours = sqliteTable(
-  'usage_hours',
+export const hourTotals = sqliteTable(
+  'hour_totals',
   {
     hour: integer('hour').notNull(),
     keyId: text('key_id').notNull(),
@@ -80,4 +80,3 @@ export const budgetSlices = sqliteTable(
 )
 
 export type Budget = typeof budgets.$inferSelect
-export type UsageHour = typeof usageHours.$inferSelect

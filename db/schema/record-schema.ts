@@ -133,8 +133,8 @@ export const storedResponses = sqliteTable('stored_responses', {
   createdAt: time('created_at').notNull(),
 })
 
-export const usageDays = sqliteTable(
-  'usage_days',
+export const dayTotals = sqliteTable(
+  'day_totals',
   {
     keyId: text('key_id').notNull(),
     day: integer('day').notNull(),
@@ -147,7 +147,7 @@ export const usageDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.keyId, table.day] })],
 )
 
-/** The newest row of the ledger that `usage_days` and `usage_hours` include (write/usage-sums.ts). */
+/** The newest row of the ledger that `day_totals` and `hour_totals` include (write/usage-sums.ts). */
 export const usageSummed = sqliteTable('usage_summed', {
   id: integer('id').primaryKey(),
   usageId: integer('usage_id').notNull(),
@@ -239,7 +239,6 @@ export type LastUseRow = typeof lastUses.$inferSelect
 export type UsedSubjectToken = typeof usedSubjectTokens.$inferSelect
 export type SessionRow = typeof sessions.$inferSelect
 export type Archive = typeof archives.$inferSelect
-export type UsageDay = typeof usageDays.$inferSelect
 export type AdminChange = typeof adminChanges.$inferSelect
 export type AuditRow = Omit<typeof exchangeAudit.$inferSelect, 'id'>
 export type UsageRow = Omit<typeof usage.$inferSelect, 'id'>

@@ -50,7 +50,7 @@ export async function* readHours(orm: Orm, since: number, most = hoursAtOnce): A
     const [slice] = await orm.all<{ totals: string; usageId: number }>(sql`
       select json_group_array(json_array(hour, key_id, policy_id, attribution, model, requests, total_tokens,
         cost_nanodollars, requests_without_cost)) as totals, ${sql.raw(summedUsageId)} as "usageId"
-      from (select * from usage_hours where ${after} order by hour, key_id, policy_id, attribution, model limit ${most})`)
+      from (select * from hour_totals where ${after} order by hour, key_id, policy_id, attribution, model limit ${most})`)
     const totals = JSON.parse(slice?.totals ?? '[]') as HourTotals[]
     yield { totals, usageId: slice?.usageId ?? 0 }
     const last = totals.at(-1)

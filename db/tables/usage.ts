@@ -4,7 +4,7 @@ import { and, desc, eq, getTableColumns, gt, gte, lt, or, sql } from 'drizzle-or
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RequestAt, type RowRange, readInSlices } from '../read/slices.ts'
-import { summedUsageId, usage, usageDays } from '../schema/record-schema.ts'
+import { dayTotals, summedUsageId, usage } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
 
 export type UsageFilter = {
@@ -68,14 +68,14 @@ export type OnSpentSlice = (lastKeyId: string | null, usageId: number) => void
 
 /** Lists the cost of each key that is not deleted by day, packed (packed-rows.ts), many keys in one text. */
 export async function listSpentDays(orm: Orm, onSlice: OnSpentSlice = () => {}): Promise<string[]> {
-  const { keyId, day } = usageDays
-  const days = sql`json_group_array(json_array(${day}, ${readable(usageDays.costNanodollars)}))`
+  const { keyId, day } = dayTotals
+  const days = sql`json_group_array(json_array(${day}, ${readable(dayTotals.costNanodollars)}))`
   const isDeleted = sql`exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${keyId} and ${apiKeys.deletedAt} is not null)`
   const spent: string[] = []
   for (let last: string | null = ''; last !== null; ) {
     const [slice]: { keys: string | null; last: string | null; usage: number }[] = await orm.all(sql`
       select group_concat(packed, char(10)) as keys, max(id) as last, ${sql.raw(summedUsageId)} as usage from (
-        select ${keyId} as id, json_array(${keyId}, ${days}) as packed from ${usageDays}
+        select ${keyId} as id, json_array(${keyId}, ${days}) as packed from ${dayTotals}
         where ${keyId} > ${last} group by ${keyId} having not ${isDeleted} order by ${keyId} limit ${keysAtOnce}
       )`)
     if (slice?.keys != null) spent.push(slice.keys)

@@ -2,8 +2,8 @@
 // distinguish. Not every commit does it: usage_summed says which rows the totals include, and who reads them adds the rows after it.
 import { getTableColumns, getTableName } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
-import { usageHours } from '../schema/budget-schema.ts'
-import { summedUsageId, usageDays } from '../schema/record-schema.ts'
+import { hourTotals } from '../schema/budget-schema.ts'
+import { dayTotals, summedUsageId } from '../schema/record-schema.ts'
 import { costUnknownText } from '../schema/unknown-cost.ts'
 import type { BoundStatement, Statement } from './rows.ts'
 
@@ -36,8 +36,8 @@ function addTo(table: SQLiteTable, names: Record<string, string>): string {
 
 /** Adds all rows that the totals lack, in one commit. */
 export const usageSums: BoundStatement[] = [
-  addTo(usageDays, days),
-  addTo(usageHours, hours),
+  addTo(dayTotals, days),
+  addTo(hourTotals, hours),
   `insert into usage_summed (id, usage_id) select 1, id from (select id from usage order by id desc limit 1) where true
     on conflict (id) do update set usage_id = excluded.usage_id`,
 ].map((sql) => ({ sql, args: [] }))

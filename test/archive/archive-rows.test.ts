@@ -307,12 +307,12 @@ test('other work gets its turn between the slices of a run', async () => {
 })
 
 test('day totals stay, and the check of totals leaves archived days out', async () => {
-  const totals = () => own.database.client.execute('select * from usage_days order by day').then(({ rows }) => rows)
+  const totals = () => own.database.client.execute('select * from day_totals order by day').then(({ rows }) => rows)
   const kept = await totals()
   await run('usage')
   expect(await totals()).toEqual(kept)
   expect(await findDrift(own.database.orm)).toEqual([])
-  await writer.write([execute(`update usage_days set requests = requests + 1`)])
+  await writer.write([execute(`update day_totals set requests = requests + 1`)])
   const days = (await findDrift(own.database.orm)).map((drift) => drift.day)
   expect(days).not.toContain(Math.floor(start / day))
 })

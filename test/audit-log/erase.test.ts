@@ -124,7 +124,7 @@ describe('a subject that is erased', () => {
       await all("select * from exchange_audit where subject = 'bob' or issuer_id = 'globex-issuer' order by id"),
     ).toEqual(others)
     // Also of requests that the totals did not include before.
-    expect(await all('select attribution, sum(requests) as requests from usage_hours group by 1 order by 1')).toEqual([
+    expect(await all('select attribution, sum(requests) as requests from hour_totals group by 1 order by 1')).toEqual([
       { attribution: 'alice@example.com', requests: 4 },
       { attribution: 'bob', requests: 4 },
     ] as never)

@@ -281,7 +281,7 @@ describe('refused is', () => {
       { sql: 'create trigger t after insert on usage begin select 1; end' },
       /^schema: .*trigger t/,
     ],
-    ['totals that do not match', { sql: 'update usage_days set requests = requests + 1' }, /^budgets: /],
+    ['totals that do not match', { sql: 'update day_totals set requests = requests + 1' }, /^budgets: /],
     ['a reference to a row that is missing', { sql: 'delete from issuers' }, /^integrity: .*refers to a row/],
     ['a signing key that the manifest lacks', { manifest: { signing_keys: [] } }, /^key_set: /],
     ['a format of the future', { manifest: { latchkey_backup: 2 } }, /^file: .*newer program/],

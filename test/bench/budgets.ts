@@ -170,7 +170,7 @@ async function measureMemory(): Promise<Result[]> {
   const { add, results } = createNodeResults('budgets')
   const { folder, run } = await installLatchkey({ LATCHKEY_UPSTREAM_URL: 'http://127.0.0.1:9/v1' })
   await run('keys', 'create', '--name', 'key')
-  await fill(folder, { usageHours: values })
+  await fill(folder, { hourTotals: values })
   const counting = benchFolder()
   cpSync(folder, counting, { recursive: true })
   const windows = ['--each', 'attribution', '--windows', 'day=5usd', 'month=20usd']

@@ -10,7 +10,7 @@ export type Filling = {
   /** Rows of the ledger, of one day and one key. */
   requests?: number
   /** Totals of the current hour, each of another attribution, of one key. */
-  usageHours?: number
+  hourTotals?: number
   /** Rows of the audit, each with the claims of a job on GitLab under the first policy. */
   exchanges?: number
   /** Rows of the ledger, over all keys and the last 30 days, with the totals of their days. */
@@ -90,9 +90,9 @@ const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]
     },
     summed,
   ],
-  usageHours: [
+  hourTotals: [
     {
-      into: `usage_hours (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars)`,
+      into: `hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars)`,
       rows: `select unixepoch() / 3600, k.id, '', 'repository-' || n.value, 'vendor/model', 3, 1797, 1797000
      from n, (select * from api_keys limit 1) as k`,
     },
@@ -126,7 +126,7 @@ Object.assign(statements, {
        200, 0, 1, 412, 187, 599, 'upstream', 900, 0, 900000 from ${ofKeys}`,
     },
     {
-      into: `usage_days (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars)`,
+      into: `day_totals (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars)`,
       rows: `select key_id, at / 86400000, count(*), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), sum(cost_nanodollars)
        from usage group by 1, 2 on conflict do nothing`,
     },

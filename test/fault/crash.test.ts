@@ -44,7 +44,7 @@ function checkFile({ tokens, answers }: Acknowledged): number {
       sum(total_tokens) as tokens, sum(cost_nanodollars) as cost from usage where id <= (select usage_id from usage_summed)
       group by 1, 2 order by 1, 2`,
     `select key_id, day, requests, prompt_tokens as prompts, completion_tokens as completions, total_tokens as tokens,
-      cost_nanodollars as cost from usage_days order by 1, 2`,
+      cost_nanodollars as cost from day_totals order by 1, 2`,
   )
   expect(integrity).toEqual([{ integrity_check: 'ok' }])
   expect(foreign).toEqual([])

@@ -192,8 +192,8 @@ test('what was answered is in the ledger once, and acknowledged changes are made
     'select request_id as name, count(*) as times from usage group by 1',
     'select name, count(*) as times from api_keys group by 1',
     `select json_extract(after, '$.name') as name, count(*) as times from admin_changes where kind = 'key' group by 1`,
-    `select count(*) = (select sum(requests) from usage_days) as requests,
-            sum(total_tokens) = (select sum(total_tokens) from usage_days) as tokens
+    `select count(*) = (select sum(requests) from day_totals) as requests,
+            sum(total_tokens) = (select sum(total_tokens) from day_totals) as tokens
      from usage where id <= (select usage_id from usage_summed)`,
     'pragma integrity_check',
     'select count(*) as requests, sum(total_tokens) as tokens from usage',

@@ -44,7 +44,7 @@ describe('a connection that is cut', () => {
         expect(inferred.status === 200 ? rowsOf('usage', inferred) : 1).toBe(1)
       }
       cluster.database.trouble.cuts.length = 0
-      const totals = rows('select sum(requests) as n from usage_days')[0]?.n
+      const totals = rows('select sum(requests) as n from day_totals')[0]?.n
       expect(totals).toBe(
         rows('select count(*) as n from usage where id <= (select usage_id from usage_summed)')[0]?.n as number,
       )

@@ -76,7 +76,7 @@ test('the totals of a day never leave the whole numbers, however much is added',
   await writer.write(addUsageSums)
   const columns = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars']
   const wanted = columns.map((name) => `${name} = ${most} as ${name}`).join(', ')
-  expect(rowsInFile(own.path, `select requests, ${wanted} from usage_days`)).toEqual([
+  expect(rowsInFile(own.path, `select requests, ${wanted} from day_totals`)).toEqual([
     { requests: 5, ...Object.fromEntries(columns.map((name) => [name, 1])) },
   ])
 })

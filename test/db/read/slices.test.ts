@@ -177,25 +177,25 @@ describe('the verification', () => {
   })
 
   test.each([
-    ['a total that is too large', 'update usage_days set requests = requests + 1 where key_id = ? and day = ?'],
-    ['a total that is missing', 'delete from usage_days where key_id = ? and day = ?'],
-    ['a cost that differs', 'update usage_days set cost_nanodollars = 1 where key_id = ? and day = ?'],
+    ['a total that is too large', 'update day_totals set requests = requests + 1 where key_id = ? and day = ?'],
+    ['a total that is missing', 'delete from day_totals where key_id = ? and day = ?'],
+    ['a cost that differs', 'update day_totals set cost_nanodollars = 1 where key_id = ? and day = ?'],
   ])('finds %s', async (_, sql) => {
     const { client } = own.database
-    const kept = await client.execute("select * from usage_days where key_id = 'acme-key' and day = 2")
+    const kept = await client.execute("select * from day_totals where key_id = 'acme-key' and day = 2")
     await writer.write([{ toSQL: () => ({ sql, params: [acme.key.id, 2] }) }])
     expect(await findDrift(orm)).toEqual([{ keyId: acme.key.id, day: 2 }])
     const [row] = kept.rows
-    const restore = `insert or replace into usage_days values (${kept.columns.map(() => '?').join(',')})`
+    const restore = `insert or replace into day_totals values (${kept.columns.map(() => '?').join(',')})`
     await writer.write([{ toSQL: () => ({ sql: restore, params: Object.values(row ?? {}) }) }])
     expect(await findDrift(orm)).toEqual([])
   })
 
   test('finds totals that have no rows', async () => {
     const row = [other.key.id, 99_999, 1, 1, 1, 1, 1]
-    await writer.write([{ toSQL: () => ({ sql: 'insert into usage_days values (?,?,?,?,?,?,?)', params: row }) }])
+    await writer.write([{ toSQL: () => ({ sql: 'insert into day_totals values (?,?,?,?,?,?,?)', params: row }) }])
     expect(await findDrift(orm)).toEqual([{ keyId: other.key.id, day: 99_999 }])
-    await writer.write([{ toSQL: () => ({ sql: 'delete from usage_days where day = 99999', params: [] }) }])
+    await writer.write([{ toSQL: () => ({ sql: 'delete from day_totals where day = 99999', params: [] }) }])
   })
 })
 

@@ -186,7 +186,7 @@ test('the totals of hours get the requests whose cost is unknown, without those 
     rowLike('b', 500, 'null', 'model'),
     rowLike('c', 200, '7', "'other'"),
   ]
-  const query = 'select model, requests, requests_without_cost as unknown from usage_hours order by model'
+  const query = 'select model, requests, requests_without_cost as unknown from hour_totals order by model'
   expect(await readUpdated(46, [...rows, hours], query)).toEqual([
     { model: 'echo', requests: 3, unknown: 2 },
     { model: 'other', requests: 1, unknown: 0 },

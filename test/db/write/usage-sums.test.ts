@@ -16,8 +16,8 @@ beforeAll(async () => {
   await client.executeMultiple(`
     create table usage (id integer primary key, at integer, key_id text, policy_id text, attribution text, model text, prompt_tokens integer,
       completion_tokens integer, total_tokens integer, cost_nanodollars integer, status integer, endpoint text default '/chat') strict;
-    create table usage_days (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars, primary key (key_id, day));
-    create table usage_hours (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars, requests_without_cost,
+    create table day_totals (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars, primary key (key_id, day));
+    create table hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars, requests_without_cost,
       primary key (hour, key_id, policy_id, attribution, model));
     create table usage_summed (id integer primary key, usage_id integer not null);`)
 })
@@ -60,7 +60,7 @@ const inOrder = (totals: unknown[][]) => totals.map((total) => JSON.stringify(to
 test('totals are those of the rows, and rows that differ in one name have two', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(row, { maxLength: 6 }), { minLength: 1, maxLength: 4 }), async (parts) => {
-      for (const name of ['usage', 'usage_days', 'usage_hours', 'usage_summed'])
+      for (const name of ['usage', 'day_totals', 'hour_totals', 'usage_summed'])
         await client.execute(`delete from ${name}`)
       for (const part of parts) {
         const inserts = part.map((args) => ({
@@ -71,7 +71,7 @@ test('totals are those of the rows, and rows that differ in one name have two', 
       }
       const rows = parts.flat()
       const sums = (some: Row[], ...of: number[]) => of.map((index) => amount(some.map((each) => Number(each[index]))))
-      expect(inOrder(await tableOf('usage_days'))).toEqual(
+      expect(inOrder(await tableOf('day_totals'))).toEqual(
         inOrder(
           expected(
             rows,
@@ -80,7 +80,7 @@ test('totals are those of the rows, and rows that differ in one name have two', 
           ),
         ),
       )
-      expect(inOrder(await tableOf('usage_hours'))).toEqual(
+      expect(inOrder(await tableOf('hour_totals'))).toEqual(
         inOrder(
           expected(
             rows,

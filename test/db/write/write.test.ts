@@ -1,10 +1,13 @@
 // The one writing function: whole batches, ledger rows that share a commit and are answered after it, and what a failure leaves.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { findDrift } from '../../../db/read/usage-totals.ts'
+import { usage } from '../../../db/schema/record-schema.ts'
 import { insertOrganization } from '../../../db/tables/organizations.ts'
 import { listSpentDays, listUsage, type UnpackedDays } from '../../../db/tables/usage.ts'
+import { insertion, insertRows } from '../../../db/write/rows.ts'
 import { addUsageSums } from '../../../db/write/usage-sums.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
+import { loadSpending } from '../../../src/nodes/load-spending.ts'
 import { busyError, type Watched, watchBatches } from '../../support/batches.ts'
 import { readDatabaseFile, rowsInFile } from '../../support/database-file.ts'
 import {
@@ -89,8 +92,28 @@ test('a cost beyond the whole numbers is summed up to their end, and rows that h
   expect(await spentOf()).toEqual([most, most])
   expect((await listUsage(orm, { limit: 9 }, (row) => row.costNanodollars)).rows).toEqual([most, most, most, most])
   expect(await findDrift(orm)).toEqual([])
-  await writer.write([{ toSQL: () => ({ sql: `update usage_days set cost_nanodollars = ${2n ** 60n}`, params: [] }) }])
+  await writer.write([{ toSQL: () => ({ sql: `update day_totals set cost_nanodollars = ${2n ** 60n}`, params: [] }) }])
   expect(await spentOf()).toEqual([most, most])
+})
+
+test('a row of an older node, which adds it to the totals of its own, counts once', async () => {
+  const { orm } = own.database
+  const row = (id: string, costNanodollars: number) => ({ ...usageRow(id, acme), costNanodollars })
+  const toFormer = 'insert into usage_days values (?, ?, 1, 0, 0, 0, 10)'
+  const spent = async () => (await loadSpending(orm, Date.now())).spending.of(acme.key.id, Date.now()).ever
+  await writer.appendUsage(row('new', 1))
+  const old = row('old', 10)
+  await writer.write([
+    insertRows(insertion(usage), [old]),
+    { toSQL: () => ({ sql: toFormer, params: [acme.key.id, Math.floor(old.at / 86_400_000)] }) },
+  ])
+  await writer.appendUsage(row('newer', 100))
+  expect(await spent()).toBe(111)
+  await writer.write(addUsageSums)
+  expect(await spent()).toBe(111)
+  expect(await findDrift(orm)).toEqual([])
+  expect(rowsInFile(own.path, 'select sum(requests) as n from day_totals')).toEqual([{ n: 3 }])
+  expect(rowsInFile(own.path, 'select sum(cost_nanodollars) as n from hour_totals')).toEqual([{ n: 111 }])
 })
 
 test('rows of different turns are committed apart', async () => {
