@@ -2,7 +2,6 @@
 import { sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readHours } from '../tables/budgets.ts'
-import { nextSlice } from './pace.ts'
 
 type KeyDay = { keyId: string; day: number }
 type Sums = [requests: number, tokens: number, nanodollars: number]
@@ -23,7 +22,6 @@ export async function findHourDrift(orm: Orm): Promise<KeyDay[]> {
     for (const [hour, keyId, , , , requests, tokens, nanodollars] of totals)
       add(`${keyId} ${Math.floor(hour / 24)}`, [requests, tokens, nanodollars], 1)
   for (let [last, lastDay] = ['', 0]; ; ) {
-    await nextSlice()
     const rows = await orm.all<{
       keyId: string
       day: number
@@ -49,7 +47,6 @@ export async function findHourDrift(orm: Orm): Promise<KeyDay[]> {
 }
 
 async function isDrift(orm: Orm, { keyId, day }: KeyDay): Promise<boolean> {
-  await nextSlice()
   const [found] = await orm.all<{ same: number }>(sql`
     select (select json_array(coalesce(sum(requests), 0), coalesce(sum(total_tokens), 0), coalesce(sum(cost_nanodollars), 0))
       from hour_totals where hour >= ${day * 24} and hour < ${day * 24 + 24} and key_id = ${keyId})

@@ -1,9 +1,9 @@
 // Runs operations. They are loaded when one is asked for, since exchange and inference use none of them.
 
-import { nextSlice } from '../../db/read/pace.ts'
+import { createPace, nextSlice } from '../../db/read/pace.ts'
 import type { OnProgress } from '../../db/read/slices.ts'
 import type { Actor } from '../../db/tables/admin-changes.ts'
-import { loadTypes } from '../values/deferred-type.ts'
+import { loadTypes, prepareType } from '../values/deferred-type.ts'
 import { createOperationRunner, type RunByName } from './operation/operation.ts'
 import type { OperationInput, OperationName, OperationResponse, OperationsContext, RunOperation } from './operations.ts'
 
@@ -22,7 +22,11 @@ async function loadOperations(context: OperationsContext): Promise<RunByName> {
   const { operations } = await import('./operations.ts')
   await nextSlice()
   await loadTypes(nextSlice)
-  return createOperationRunner(operations, context)
+  const run = createOperationRunner(operations, context)
+  return async (name, ...asked) => {
+    if (Object.hasOwn(operations, name)) await prepareType(operations[name as OperationName].input, createPace())
+    return run(name, ...asked)
+  }
 }
 
 /** The same operations with the types of this map. */

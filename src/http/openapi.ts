@@ -10,7 +10,7 @@ import {
   jsonValuesMax,
   operationBodyBytesMax,
 } from '../limits.ts'
-import { loadTypes } from '../values/deferred-type.ts'
+import { loadTypes, prepareType } from '../values/deferred-type.ts'
 import type { JsonSchema } from '../values/shape.ts'
 import type { Endpoint } from './endpoint.ts'
 import { forceHeader } from './force.ts'
@@ -65,6 +65,7 @@ export async function createOpenApiDocument(
     const url = isAtRoot === true ? new URL(baseUrl).origin : isBesideBase === true ? besideUrl : undefined
     const servers = url === undefined ? {} : { servers: [{ url }] }
     paths[template] ??= {}
+    await prepareType(openapi, pace)
     const operation = { ...operationOf(method, template, openapi), ...servers }
     paths[template][method.toLowerCase()] = hoistSchema(operation, schemas)
     await pace()

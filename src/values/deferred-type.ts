@@ -14,26 +14,54 @@ const constructors = new Set(['enumerated', 'unit'])
 type Method = (...args: unknown[]) => object
 type RealType = Method & Record<PropertyKey, unknown>
 
+/** The types that are deferred, with what they are made of: other types, definitions that name some, and functions. */
+const deferred = new WeakMap<object, { parts: unknown; resolve: () => unknown }>()
+
 /**
  * Stands for a type until something reads or calls it, and then behaves as the type itself. With `acceptsNothing`, the type returns an object
  * without members as it is, for which nothing need be loaded.
  */
-function defer(make: () => object, acceptsNothing = false): object {
+function defer(make: () => object, parts: unknown, acceptsNothing = false): object {
   let made: RealType | undefined
   const resolve = (): RealType => {
     made ??= make() as RealType
     return made
   }
-  return new Proxy(() => {}, {
+  const proxy: object = new Proxy(() => {}, {
     apply: (_target, _this, args: unknown[]) =>
       acceptsNothing && isEmptyObject(args[0]) ? args[0] : resolve()(...args),
     get: (_target, name) =>
       made === undefined && derivations.has(String(name))
-        ? (...args: unknown[]) => defer(() => (resolve()[name] as Method)(...args))
+        ? (...args: unknown[]) => defer(() => (resolve()[name] as Method)(...args), [proxy, args])
         : Reflect.get(resolve(), name),
     has: (_target, name) => Reflect.has(resolve(), name),
     getPrototypeOf: () => Reflect.getPrototypeOf(resolve()),
   })
+  deferred.set(proxy, { parts, resolve })
+  return proxy
+}
+
+/**
+ * Parses what a type is made of, and at last the type itself, one after the other, and awaits `rest` in between: the first use of a large type
+ * would hold the event loop for 165 ms. Returns at once if it has been done.
+ */
+export async function prepareType(shape: unknown, rest: () => Promise<unknown> | undefined): Promise<void> {
+  if (!isCompound(shape)) return
+  const found = deferred.get(shape)
+  if (found === undefined) {
+    // Any other function is a rule of a type.
+    if (typeof shape === 'object')
+      for (const part of Object.values(shape)) if (isCompound(part)) await prepareType(part, rest)
+    return
+  }
+  deferred.delete(shape)
+  await prepareType(found.parts, rest)
+  found.resolve()
+  await rest()
+}
+
+function isCompound(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }
 
 function isEmptyObject(value: unknown): boolean {
@@ -106,10 +134,10 @@ const callable = () => loaded() as unknown as Method & Record<PropertyKey, Metho
 /** Use it as arktype's `type`; what it returns has the same interface. A wrong definition throws at its first use. */
 export const type: typeof arktype = new Proxy((() => {}) as unknown as typeof arktype, {
   apply: (_target, _this, args: unknown[]) =>
-    defer(() => callable()(...args), args.length === 1 && isOptionalThroughout(args[0])),
+    defer(() => callable()(...args), args, args.length === 1 && isOptionalThroughout(args[0])),
   get: (_target, name) =>
     constructors.has(String(name))
-      ? (...args: unknown[]) => defer(() => (callable()[name] as Method)(...args))
+      ? (...args: unknown[]) => defer(() => (callable()[name] as Method)(...args), args)
       : Reflect.get(loaded(), name),
 })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type as arktype } from 'arktype'
-import { type } from '../../src/values/deferred-type.ts'
+import { prepareType, type } from '../../src/values/deferred-type.ts'
 
 test('a type accepts and refuses what arktype itself does, with the same words', () => {
   const define = (make: typeof arktype) => {
@@ -100,4 +100,37 @@ test('the library is loaded in parts, and other work comes between them', async 
     cwd: join(import.meta.dirname, '../..'),
   })
   expect([stdout.toString().trim(), stderr.toString()]).toEqual(['[true,7,0]', ''])
+})
+
+test('a type is prepared part by part, with a rest after each, and is then what it was', async () => {
+  const parsed: string[] = []
+  const named = (name: string) =>
+    type(
+      new Proxy(
+        {},
+        {
+          ownKeys: () => {
+            if (parsed.at(-1) !== name) parsed.push(name)
+            return [name]
+          },
+          get: (_, key) => (key === name ? 'string' : undefined),
+          getOwnPropertyDescriptor: (_, key) =>
+            key === name ? { value: 'string', enumerable: true, configurable: true } : undefined,
+        },
+      ),
+    )
+  const whole = type({ 'first?': named('a'), 'list?': named('b').array().atMostLength(1) })
+  parsed.length = 0
+  let rests = 0
+  const seen: [number, string | undefined][] = []
+  await prepareType(whole, async () => {
+    rests += 1
+    seen.push([rests, parsed.at(-1)])
+  })
+  // Two objects, the list, its bound, and the whole.
+  expect(seen.map(([rest]) => rest)).toEqual([1, 2, 3, 4, 5])
+  expect(parsed).toEqual(['a', 'b'])
+  expect(whole({ list: [{ b: 'x' }, { b: 'y' }] })).toBeInstanceOf(type.errors)
+  expect(whole({ list: [{ b: 'x' }] })).toEqual({ list: [{ b: 'x' }] })
+  await prepareType(whole, () => Promise.reject(new Error('It was prepared')))
 })
