@@ -49,6 +49,7 @@ import pruning from './migrations/0045_pruning.sql' with { type: 'text' }
 import requestOutcomes from './migrations/0046_request_outcomes.sql' with { type: 'text' }
 import usageSummed from './migrations/0047_usage_summed.sql' with { type: 'text' }
 import unknownCosts from './migrations/0049_unknown_costs.sql' with { type: 'text' }
+import eraseTokenIds from './migrations/0050_erase_token_ids.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -101,6 +102,7 @@ export const migrations: Migration[] = [
   { version: 46, name: 'request_outcomes', statements: statementsOf(requestOutcomes) },
   { version: 47, name: 'usage_summed', statements: statementsOf(usageSummed) },
   { version: 49, name: 'unknown_costs', statements: statementsOf(unknownCosts) },
+  { version: 50, name: 'erase_token_ids', statements: statementsOf(eraseTokenIds) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -1,5 +1,5 @@
 // Empties what rows of the audit log and the ledger say of a person. Triggers let personal columns become null together, and nothing else
-// change (migrations/0038_erasure.sql).
+// change (migrations/0050_erase_token_ids.sql).
 import { sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type OnProgress, readInSlices } from '../read/slices.ts'
@@ -12,13 +12,13 @@ export type ErasedSubject = { issuerId: string; subject: string }
 const tables = { exchanges: exchangeAudit, usage } as const
 export type ErasedSource = keyof typeof tables
 
-/** The columns that can say who somebody is. */
+/** The columns that can say who somebody is, or let anyone try who it was: the random ids of access tokens. */
 export const personalColumns: Record<ErasedSource, readonly string[]> = {
   exchanges: [
     ...['subject', 'subject_token_id', 'subject_token_sha256', 'client_address', 'recorded_claims', 'attribution'],
-    'detail',
+    ...['access_token_id', 'detail'],
   ],
-  usage: ['subject', 'attribution', 'end_user', 'session_id', 'metadata'],
+  usage: ['subject', 'access_token_id', 'attribution', 'end_user', 'session_id', 'metadata'],
 }
 
 export function isOfSubject({ issuerId, subject }: ErasedSubject) {

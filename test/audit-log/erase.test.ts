@@ -1,6 +1,7 @@
 // Erasing a subject: what its rows said is gone, totals and the rows of others stay, every other proof holds, and what was erased is held from
 // then on to how the erasure left it.
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readLoggedRows } from '../../db/read/log-rows.ts'
 import { raiseAlerts } from '../../db/tables/alerts.ts'
 import { listLeavesOf } from '../../db/tables/audit-log.ts'
 import { insertLogRecord, listAllLogRecords } from '../../db/tables/log-records.ts'
@@ -9,6 +10,8 @@ import { type AuditLog, createAuditLog } from '../../src/audit-log/audit-log.ts'
 import { codesOf } from '../../src/audit-log/entry.ts'
 import { eraseSubject } from '../../src/audit-log/erase.ts'
 import type { ErasureBody } from '../../src/audit-log/erasure-record.ts'
+import { createFrontier } from '../../src/audit-log/transparency/frontier.ts'
+import { hashLeafText } from '../../src/audit-log/transparency/merkle.ts'
 import { createDayClosing } from '../../src/audit-log/usage-days.ts'
 import { verifyDatabase } from '../../src/audit-log/verify-database.ts'
 import {
@@ -51,6 +54,7 @@ const addExchange = (id: number, of: string, more = {}) =>
       issuerId: acme.issuer.id,
       subject: of,
       subjectTokenId: `token of ${of}`,
+      accessTokenId: `access token of ${of}`,
       clientAddress: '10.0.0.7',
     },
     ...{ recordedClaims: JSON.stringify({ email: of }), attribution: of, detail: `said by ${of}`, ...more },
@@ -59,7 +63,7 @@ const addUsage = (at: number, of: string) =>
   writer.appendUsage({
     ...usageRow(`at ${at}`, acme),
     ...{ at, issuerId: acme.issuer.id, subject: of, endUser: of, sessionId: of, metadata: JSON.stringify({ of }) },
-    ...{ attribution: of, costNanodollars: 7 },
+    ...{ attribution: of, accessTokenId: `access token of ${of}`, costNanodollars: 7 },
   })
 const alertsOfOthers = {
   'of bob': { each: 'attribution', value: 'bob' },
@@ -243,6 +247,29 @@ test('a day that another node closes before the commit has the root without the 
   expect(usageCommits).toBe(3)
   await log.checkpoint()
   expect(await verify()).toMatchObject({ problems: [], days: 2 })
+})
+
+test('who has the database cannot try subjects until the root of the day fits: the id of the access token is gone', async () => {
+  const { orm } = own.database
+  await eraseSubject(contextWith(), subject, reason)
+  const [record] = await Array.fromAsync(listAllLogRecords(orm, 'usage_day'))
+  const guess = 'alice@example.com'
+  const rootWith = async (more: object) => {
+    const tree = createFrontier()
+    for (const { line } of await readLoggedRows(orm, 'usage', { after: 0, last: 6, most: 10 })) {
+      const row = JSON.parse(line)
+      const of = { attribution: guess, end_user: guess, session_id: guess, metadata: JSON.stringify({ of: guess }) }
+      const filled = row.subject === null ? { ...row, subject: guess, ...of, ...more } : row
+      tree.add(hashLeafText(JSON.stringify(filled)))
+    }
+    return Buffer.from(tree.root()).toString('hex')
+  }
+  const { root } = JSON.parse(record?.body ?? '{}') as { root: string }
+  expect(await rootWith({})).not.toBe(root)
+  expect(await rootWith({ access_token_id: `access token of ${guess}` })).toBe(root)
+  expect(
+    await all("select access_token_id from exchange_audit where subject is null and issuer_id = 'acme-issuer'"),
+  ).toEqual([2, 4, 6].map(() => ({ access_token_id: null })) as never)
 })
 
 describe('what was erased', () => {

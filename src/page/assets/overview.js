@@ -118,7 +118,7 @@ const parts = [
   { title: 'Backup', areas: ['backup'], place: 'system' },
   { title: 'Nodes', areas: ['nodes'], place: 'system' },
   { title: 'Certificate and keys', areas: ['tls', 'master_key'], place: 'system' },
-  { title: 'Audit log', areas: ['audit_log'], place: 'system' },
+  { title: 'Audit log', areas: ['audit_log'], place: 'audit-log' },
 ]
 
 /** The health of each part at a glance. @param {DoctorFinding[]} findings @param {string | undefined} examinedAt */
