@@ -2,6 +2,8 @@
 // budget.
 import { type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
+import { summedUsageId } from '../schema/record-schema.ts'
+import { costUnknown } from '../schema/unknown-cost.ts'
 import { readInSlices } from './slices.ts'
 
 /** `problem` as in the reasons of refusals; null where the policy issued nothing since the time asked for. */
@@ -62,6 +64,22 @@ export function readBudgetedKeys(orm: Orm, now: number, organizationId?: string)
       where ${isInSlice} and rows.limit_nanodollars is not null and rows.deleted_at is null and not rows.disabled
       and (rows.expires_at is null or rows.expires_at > ${now}) and ${isOf(organizationId)}`,
   )
+}
+
+/** Requests whose cost is unknown; empty texts where they had no policy or model. */
+export type UnknownCosts = { keyId: string; policyId: string; model: string; requests: number }
+
+const unknownCostsMax = 1_000
+
+/** The requests of unknown cost since an hour (in hours since 1970), most first. Those that the totals lack are of any time. */
+export function readUnknownCosts(orm: Orm, since: number): Promise<UnknownCosts[]> {
+  return orm.all<UnknownCosts>(sql`
+    select key_id as "keyId", policy_id as "policyId", model, sum(requests) as requests from (
+      select key_id, policy_id, model, requests_without_cost as requests from usage_hours
+        where hour >= ${since} and requests_without_cost > 0
+      union all
+      select key_id, coalesce(policy_id, ''), coalesce(model, ''), 1 from usage where id > ${sql.raw(summedUsageId)} and ${costUnknown})
+    group by 1, 2, 3 order by 4 desc limit ${unknownCostsMax}`)
 }
 
 /** Policies are judged by so many exchanges, the newest. */

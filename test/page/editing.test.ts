@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     test('who was first is shown in view and with the focus, and is replaced only when asked', async () => {
       await edit(`#/policies/${latchkey.policy.id}/edit`, 'Edit policy')
       await latchkey.admin('policies.update', { policy: 'policy', max_lifetime_seconds: 300, required_scope: 'theirs' })
-      await page.getByText('More: claim checks').click()
+      await page.getByText('More: attribution').click()
       await field('Required scope optional').fill('mine')
       await field('Name').fill('renamed')
       await page.evaluate(() => scrollTo(0, document.body.scrollHeight))

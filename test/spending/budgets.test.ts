@@ -204,7 +204,14 @@ describe('a budget', () => {
       const { findings } = await latchkey.admin<{ findings: Row[] }>('doctor.examine', { organization: 'default' })
       return findings.find(({ code }) => code === 'budget_cost_unknown')
     }
-    expect(await finding()).toMatchObject({ names: ['unpriced'], operation: 'prices.set' })
+    expect(await finding()).toMatchObject({
+      ...{ names: ['unpriced'], operation: 'prices.set' },
+      action: 'latchkey prices set real-model --prompt DOLLARS --completion DOLLARS',
+    })
+    await latchkey.admin('prices.set', { prices: [{ model: 'real-*', prompt: 1, completion: 1 }] })
+    expect(await finding()).toBeUndefined()
+    await latchkey.admin('prices.remove', { model: 'real-*' })
+    expect(await finding()).toBeDefined()
     const tokens = await latchkey.admin<Budget>('budgets.update', { ...asked, windows: [{ per: 'month', tokens: 9 }] })
     expect([tokens.requests_without_cost, await finding()]).toEqual([undefined, undefined])
   })

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { judgedSince, readBudgetedKeys, readPolicyStates } from '../../../db/read/attention.ts'
 import { readSchemaVersion } from '../../../db/read/facts.ts'
-import { createPace, mapInSlices } from '../../../db/read/pace.ts'
+import { mapInSlices } from '../../../db/read/pace.ts'
 import { readWaiting } from '../../../db/remote/waiting-file.ts'
 import type { Organization } from '../../../db/schema/schema.ts'
 import { readDeliveryStates } from '../../../db/tables/alerts.ts'
@@ -20,6 +20,7 @@ import type { Needs } from '../operation/context.ts'
 import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
 import { budgetShare, type FailingWebhook, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
+import { readUnpriced } from './unpriced.ts'
 
 export type OrganizationContext = Needs<
   'reader' | 'registry' | 'issuerKeys' | 'spending' | 'budgets' | 'lastUses' | 'clockDifferences' | 'now'
@@ -35,7 +36,7 @@ export async function readOrganizations(
   const policies = await readPolicies(context, since, only)
   const issuers = await readIssuers(context, only)
   const budgets = await readBudgets(context, only)
-  const unpriced = await readUnpricedBudgets(context, only)
+  const unpriced = await readUnpriced(context, only)
   const webhooks = await readWebhooks(context)
   const isAlone = registry.organizations.size === 1
   const wanted = [...registry.organizations.values()].filter(({ id }) => only === undefined || id === only)
@@ -47,7 +48,7 @@ export async function readOrganizations(
     policies: policies.get(organization.id) ?? { total: 0, names: new Map() },
     exchangesSince: since,
     budgets: budgets.get(organization.id) ?? [],
-    unpriced: unpriced.get(organization.id) ?? [],
+    unpriced: unpriced.get(organization.id),
     webhooks: webhooks.get(organization.id) ?? [],
   }))
 }
@@ -86,23 +87,6 @@ async function readBudgets({ reader, spending, now }: Needs<'reader' | 'spending
       if (spent >= budgetShare * limit) near.push({ organizationId, name, spent, limit })
     }
   return Map.groupBy(near, ({ organizationId }) => organizationId)
-}
-
-/** A budget can have very many counters. */
-async function readUnpricedBudgets({ budgets, now }: Needs<'budgets' | 'now'>, only: string | undefined) {
-  const [at, pace] = [now(), createPace()]
-  const found: (OrganizationFacts['unpriced'][number] & OrganizationRow)[] = []
-  for (const budget of budgets.all()) {
-    const { name, organizationId } = budget.row
-    if (!budget.limitsDollars || organizationId !== (only ?? organizationId)) continue
-    let requests = 0
-    for (const counter of budgets.sums().countersOf(budget)) {
-      requests += budgets.withoutCostOf(budget, counter, at)
-      await pace()
-    }
-    if (requests > 0) found.push({ organizationId, name, requests })
-  }
-  return Map.groupBy(found, ({ organizationId }) => organizationId)
 }
 
 async function readWebhooks({ registry, reader }: Needs<'registry' | 'reader'>) {

@@ -22,11 +22,13 @@ export type OrganizationFacts = {
   exchangesSince: number
   /** `spent` and `limit` in the same unit. */
   budgets: readonly { name: string; spent: number; limit: number }[]
-  /** Budgets in dollars that count requests as free, because their cost is unknown. */
-  unpriced: readonly { name: string; requests: number }[]
+  unpriced?: UnpricedFacts | undefined
   /** Those whose last attempts failed. `since` in milliseconds. */
   webhooks?: readonly FailingWebhook[]
 }
+
+/** Requests that budgets in dollars counted as free lately, because their models have no price; `models` has an empty text for none. */
+export type UnpricedFacts = { requests: number; models: Set<string>; budgets: Set<string> }
 
 export type FailingWebhook = { name: string; attempts: number; since: number; problem: string }
 
@@ -109,13 +111,25 @@ function judgeBudgets({ budgets }: OrganizationFacts, within: string): Finding[]
 }
 
 function judgeUnpriced({ unpriced }: OrganizationFacts, within: string): Finding[] {
-  if (unpriced.length === 0) return []
-  const names = unpriced.map(({ name }) => name)
-  const requests = unpriced.reduce((sum, each) => sum + each.requests, 0)
-  const message = `${counted(names, 'budget', 'budgets')} in dollars${within} counted ${amountText(requests, 'requests')} as free, because the cost is unknown: ${listNames(names)}`
-  const action =
-    'latchkey prices set MODEL --prompt DOLLARS --completion DOLLARS; for the models: latchkey usage --by model'
-  return [finding({ level: 'warning', area: 'budgets', code: 'budget_cost_unknown', message, action }, names)]
+  if (unpriced === undefined) return []
+  const budgets = [...unpriced.budgets]
+  const models = [...unpriced.models].filter((model) => model !== '')
+  const [model = ''] = models
+  const named = models.length === 1 ? shellWord(model) : 'MODEL'
+  const why = models.length === 0 ? 'their cost is unknown' : `no price is set for ${listNames(models)}`
+  const requests = amountText(unpriced.requests, 'requests')
+  return [
+    finding(
+      {
+        level: 'warning',
+        area: 'budgets',
+        code: 'budget_cost_unknown',
+        message: `${counted(budgets, 'budget', 'budgets')} in dollars${within} counted ${requests} of the last day as free, because ${why}: ${listNames(budgets)}`,
+        action: `latchkey prices set ${named} --prompt DOLLARS --completion DOLLARS`,
+      },
+      budgets,
+    ),
+  ]
 }
 
 /** One failed attempt can be a receiver that starts. */

@@ -147,7 +147,7 @@ export function withoutCostNote(page, requests = 0) {
       ? '1 request has an unknown cost and counts as free.'
       : `${count(requests)} requests have an unknown cost and count as free.`
   const set = page.may('prices.set')
-    ? html` <a href=${href(['upstreams', 'prices', 'new'])}>Set the price of a model</a>`
+    ? html` · <a href=${href(['upstreams', 'prices', 'new'])}>Set the price of a model</a>`
     : nothing
   return callout(
     'warn',

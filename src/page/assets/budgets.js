@@ -28,7 +28,7 @@ export const view = (page) => {
 /** @param {Budget} budget */
 function stateBadge({ enabled, mode }) {
   if (!enabled) return badge('off', 'disabled')
-  return mode === 'block' ? badge('ok', 'refuses') : badge('info', 'only warns')
+  return mode === 'block' ? badge('ok', 'in force') : badge('info', 'only warns')
 }
 
 /** @param {string | null} each */

@@ -29,7 +29,6 @@ const fineOrganization: OrganizationFacts = {
   policies: { total: 3, names: new Map() },
   exchangesSince: now - 20 * day,
   budgets: [],
-  unpriced: [],
 }
 const auditLogFine: ServerFacts['auditLog'] = {
   ...{ failure: undefined, folderFailure: undefined, completeAt: now, cosignedAt: undefined },
@@ -120,7 +119,10 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ],
   [
     'a budget in dollars with requests of unknown cost',
-    () => ofOrganization({ unpriced: [{ name: 'repositories', requests: 3 }] }),
+    () =>
+      ofOrganization({
+        unpriced: { requests: 3, models: new Set(['echo']), budgets: new Set(['repositories']) },
+      }),
     ['warning budget_cost_unknown'],
   ],
   ['a server in order', () => ofServer({}), []],
