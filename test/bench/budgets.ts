@@ -15,7 +15,7 @@ import type { Result } from './report.ts'
 const budgetRequests = 200
 const clients = 64
 const cpuClients = 32
-const cpuTurns = Number(process.env.BENCH_BUDGET_TURNS ?? 80)
+const cpuTurns = Number(process.env.BENCH_BUDGET_TURNS ?? 60)
 const [settleMilliseconds, loadMilliseconds] = [40, 250]
 const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 8_000)
 /** Each round of the first part takes about five seconds on three nodes. */

@@ -76,14 +76,14 @@ async function startNode(registry: Registry, nodes: () => number, loses = false)
     await slices.report((more) => keeping.write(more))
   }
   await report()
-  const ask = async (attribution: string, tokens: number) => {
+  const ask = async (attribution: string, tokens: number, waitMilliseconds = 60) => {
     await fresh()
     const asking = { policyId: null, attribution, session: null, models: [] }
     const check = () => budgets.check(rows.key, asking, () => true, now)
     check()
     const estimate = () => ({ requests: 1, tokens, nanodollars: 0 })
     const release = await budgets.hold(rows.key, {
-      ...{ asking, estimate, check, signal: never, now: () => now, waitMilliseconds: 60 },
+      ...{ asking, estimate, check, signal: never, now: () => now, waitMilliseconds },
     })
     return loses ? () => {} : release
   }
@@ -295,7 +295,7 @@ test('a budget that is raised meanwhile lets a request go on that waits at anoth
   const registry = await loadRegistry(own.database.orm)
   const [one, two] = [await startNode(registry, () => 2), await startNode(registry, () => 2)]
   const first = await one?.ask('raised', 60)
-  const second = two?.ask('raised', 60).then(
+  const second = two?.ask('raised', 60, 60_000).then(
     () => 'ran',
     () => 'refused',
   )
