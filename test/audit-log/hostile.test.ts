@@ -216,7 +216,7 @@ describe('a node with an old copy', () => {
     return other.checkpoint()
   }
 
-  test('that sees the folder of the newer one begins a log of its own', async () => {
+  test('that sees the folder of the newer one begins its own log', async () => {
     await grow(rows, 40)
     expect((await signOnCopy(temporary.path, 40)).epoch).not.toBe(signed.epoch)
   })

@@ -78,7 +78,7 @@ async function createBudgets({ ask }: Served): Promise<void> {
   const windows = ['lifetime', 'month'].map((per) => ({ per, ...limits }))
   for (const name of Object.keys(budgets))
     await ask('budgets.create', { name, windows, ...(name === 'all' ? {} : { each: name }) })
-  // Each session has two requests, one after the other: what the first one holds for ever refuses the second.
+  // Each session has two requests, one after the other: if the first one never gave back what it holds, the second would be refused.
   await ask('budgets.create', { name: 'sessions', each: 'session', windows: [{ per: 'day', requests: 2 }] })
   await ask('keys.update', { key: 'target', queue_seconds: 0 })
 }

@@ -134,7 +134,7 @@ type Answered = { exchanges: string[]; requests: string[]; changes: string[]; he
 /** Sends until asked to stop, and notes what was answered completely with success. */
 async function send(answered: Answered, index: number, isOver: () => boolean): Promise<void> {
   const idOf = (response: Response) => response.headers.get('x-request-id') ?? ''
-  // Each has two requests, one after the other: what the first one holds for ever refuses the second.
+  // Each has two requests, one after the other: if the first one never gave back what it holds, the second would be refused.
   let session = crypto.randomUUID()
   for (let count = 0; !isOver(); count++) {
     try {

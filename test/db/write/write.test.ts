@@ -96,7 +96,7 @@ test('a cost beyond the whole numbers is summed up to their end, and rows that h
   expect(await spentOf()).toEqual([most, most])
 })
 
-test('a row of an older node, which adds it to the totals of its own, counts once', async () => {
+test('a row of an older node, which adds it to its own totals, counts once', async () => {
   const { orm } = own.database
   const row = (id: string, costNanodollars: number) => ({ ...usageRow(id, acme), costNanodollars })
   const toFormer = 'insert into usage_days values (?, ?, 1, 0, 0, 0, 10)'
