@@ -78,7 +78,9 @@ async function findRow(
   const found = await findAudit(context.reader, point)
   if (found !== undefined) return { source: 'exchanges', id: found.id }
   const request = await findUsage(context.reader, point)
-  if (request !== undefined) return { prove: (signed) => proveFromLedger(context, signed, request) }
+  // A refusal would say that another organization made it.
+  if (request !== undefined && (organization ?? request.organizationId) === request.organizationId)
+    return { prove: (signed) => proveFromLedger(context, signed, request) }
   return { prove: (signed) => proveFromArchive(context, signed, point, organization) }
 }
 

@@ -5,9 +5,11 @@ import { listAuditKeys } from '../../db/tables/audit-checkpoints.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { verifierOf } from '../../src/audit-log/audit-key.ts'
 import { type AuditLog, createAuditLog } from '../../src/audit-log/audit-log.ts'
+import { openDayPlace } from '../../src/audit-log/day-place.ts'
 import { eraseSubject } from '../../src/audit-log/erase.ts'
 import { proveRequest } from '../../src/audit-log/prove-request.ts'
 import { checkRowProof } from '../../src/audit-log/row-proof.ts'
+import { hashLeafText } from '../../src/audit-log/transparency/merkle.ts'
 import type { VerifierKey } from '../../src/audit-log/transparency/note.ts'
 import {
   createDatabase,
@@ -122,6 +124,18 @@ test.each<[string, (text: string) => string, string]>([
   const edited = edit(proof)
   expect(edited).not.toBe(proof)
   expect(checkRowProof(edited, key).problem as string).toBe(problem)
+})
+
+test.each([
+  ['of the same day and organization', {}, '2026-11-20'],
+  ['of another day', { at: start - 1 }, undefined],
+  ['of another organization', { organization_id: 'globex' }, undefined],
+])('a record that has a row %s in its tree proves it only for its own day', (_, more, day) => {
+  const row = JSON.stringify({ at: start, organization_id: 'acme', ...more })
+  const root = Buffer.from(hashLeafText(row)).toString('hex')
+  const body = JSON.stringify({ day: '2026-11-20', organization_id: 'acme', rows: 1, root })
+  const record = JSON.stringify({ kind: 'usage_day', body })
+  expect(openDayPlace(record, { row, index: 0, hashes: [] })?.day).toBe(day)
 })
 
 test('a request of a day that is not closed has no proof', async () => {

@@ -81,6 +81,13 @@ test('a request of today has no proof, and the refusal has the time from which i
   await expect(refused).rejects.toThrow(`after ${tomorrow}T00:15Z`)
 })
 
+test('to another organization, a request of today is as absent as any that nobody made', async () => {
+  const [id] = requestIds
+  const other = await federation.admin<{ id: string }>('organizations.create', { name: 'globex', plan: 'enterprise' })
+  const refused = federation.admin('audit.prove', { request_id: id, organization: other.id })
+  await expect(refused).rejects.toThrow(`There is no exchange or inference request with the request id ${id}`)
+})
+
 describe('after the day', () => {
   let folder: string
   beforeAll(async () => {
@@ -120,12 +127,6 @@ describe('after the day', () => {
     expect(found).toMatchObject({ problem: undefined, kind: 'usage_day', request: { index: 1, rows: 4 } })
     const row = found.problem === undefined ? JSON.parse(found.request?.row ?? '') : {}
     expect(row).toMatchObject({ request_id: requestIds[1], subject: 'workload-1' })
-  })
-
-  test('a request of another organization has no proof', async () => {
-    await federation.admin('organizations.create', { name: 'globex', plan: 'enterprise' })
-    const refused = federation.admin('audit.prove', { request_id: requestIds[1], organization: 'globex' })
-    await expect(refused).rejects.toThrow('does not exist in the organization')
   })
 
   const files = (within: string, kind: string) =>
