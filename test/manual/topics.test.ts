@@ -109,6 +109,10 @@ describe('the manual', () => {
     }
   })
 
+  test('has no code inside a list, which would be printed as text', () => {
+    expect([...topics].filter(([, text]) => /^ +```/m.test(text)).map(([name]) => name)).toEqual([])
+  })
+
   test('has each step of a numbered list on its own line', () => {
     const text = 'Do this:\n\n1. Stop the `server`.\n2. Start it, and wait\n   for it.\n\nDone.'
     const printed = renderMarkdown(text, 20, (heading) => heading)
