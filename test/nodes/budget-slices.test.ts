@@ -17,6 +17,8 @@ import {
   type TestDatabase,
   usageRow,
 } from '../support/rows.ts'
+import { isRealRqlite } from '../support/rqlited.ts'
+import { isRealServer } from '../support/sqld.ts'
 
 const now = Date.UTC(2026, 10, 26, 12)
 const rows = organizationRows('own')
@@ -57,6 +59,9 @@ const keepSlices: Statement = {
 }
 const keeping: Pick<Writer, 'write'> = { write: (statements) => writer.write([...statements, keepSlices]) }
 
+/** Most requests that wait here are refused in the end. A real server needs longer for a turn. */
+const waitMillisecondsDefault = isRealServer || isRealRqlite ? 2_000 : 60
+
 /** What a process of a server database has of budgets, without its HTTP. `loses`: it never releases what it holds. */
 async function startNode(registry: Registry, nodes: () => number, loses = false) {
   const { orm } = own.database
@@ -76,7 +81,7 @@ async function startNode(registry: Registry, nodes: () => number, loses = false)
     await slices.report((more) => keeping.write(more))
   }
   await report()
-  const ask = async (attribution: string, tokens: number, waitMilliseconds = 60) => {
+  const ask = async (attribution: string, tokens: number, waitMilliseconds = waitMillisecondsDefault) => {
     await fresh()
     const asking = { policyId: null, attribution, session: null, models: [] }
     const check = () => budgets.check(rows.key, asking, () => true, now)

@@ -80,7 +80,7 @@ test('a node that starts counts each row once that another node writes between t
 
 test('a database that lacks a table is refused with what it lacks, and not called damaged', async () => {
   const { database, close } = await createDatabase()
-  await database.client.execute('drop table bundle_signers')
+  await database.commit([{ sql: 'drop table bundle_signers', args: [] }])
   const { message } = await rejectionOf(
     loadOrRefuse(
       { ...database, close: async () => {} },
