@@ -12,6 +12,8 @@ type Reason =
   | 'backup by copy'
   /** The disk, the file's mode and its log are the database server's affair. */
   | 'the file on disk'
+  /** A node of a server database counts what a refresh brings from the ledger, and nothing else. */
+  | 'counts of this process'
   /** A setting of the connection: triggers also run for rows that `insert or replace` deletes. */
   | 'recursive triggers'
   /** The database server of a test is on the loopback device of this machine, which another network does not reach. */
