@@ -1,7 +1,7 @@
 // What the admin page costs in a large installation: `bun test/bench/page.ts`. It measures the time and bytes of each view in Chromium, the
 // searches as somebody types, what a page costs that nobody uses, and how much longer inference requests take meanwhile. BENCH_PHASES=0 leaves
 // out the last, BENCH_SMALL=1 tries it with few rows. Linux with Chromium only.
-import { chromium } from 'playwright-core'
+import { chromium, type Response } from 'playwright-core'
 import { fill } from './growth.ts'
 import { installLatchkey, quantile, spawnServer } from './measure.ts'
 
@@ -31,29 +31,29 @@ const browser = await chromium.launch({ executablePath: Bun.which('chromium') ??
 let page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
 const show = (name: string, value: string) => console.log(`${name.padEnd(56)} ${value}`)
 
+/** The bytes of a response, and 0 of one that was given up. */
+async function sizeOf(response: Response): Promise<number> {
+  const sizes = await response
+    .request()
+    .sizes()
+    .catch(() => undefined)
+  return (sizes?.responseBodySize ?? 0) + (sizes?.responseHeadersSize ?? 0)
+}
+
 /** The time until an element is shown, and what was transferred until then. */
 async function measure(name: string, act: () => Promise<unknown>, selector: string): Promise<void> {
-  let bytes = 0
-  let requests = 0
-  const count = async (response: {
-    request: () => { sizes: () => Promise<{ responseBodySize: number; responseHeadersSize: number }> }
-  }) => {
-    const { responseBodySize, responseHeadersSize } = await response
-      .request()
-      .sizes()
-      .catch(() => ({ responseBodySize: 0, responseHeadersSize: 0 }))
-    bytes += responseBodySize + responseHeadersSize
-    requests += 1
-  }
+  const sizes: Promise<number>[] = []
+  const count = (response: Response) => sizes.push(sizeOf(response))
   page.on('response', count)
   const startedAt = performance.now()
   await act()
   await page.waitForSelector(selector)
   const milliseconds = performance.now() - startedAt
-  await page.waitForLoadState('networkidle')
+  await page.waitForFunction(() => document.querySelector('.loading') === null)
   page.off('response', count)
+  const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
   if (milliseconds > viewMillisecondsMax) missed.push(`${name}: ${milliseconds.toFixed(0)} ms`)
-  show(name, `${milliseconds.toFixed(0)} ms, ${requests} requests, ${(bytes / 1_024).toFixed(0)} KB`)
+  show(name, `${milliseconds.toFixed(0)} ms, ${sizes.length} requests, ${(bytes / 1_024).toFixed(0)} KB`)
 }
 
 /** What a request alone takes, without a browser. */
@@ -133,10 +133,7 @@ async function measureIdle(): Promise<void> {
   await page.goto(`${origin}/admin/#/exchanges`)
   await Bun.sleep(61_000)
   const sizes: Promise<number>[] = []
-  page.on('response', (response) => {
-    const read = response.request().sizes()
-    sizes.push(read.then(({ responseBodySize: body, responseHeadersSize: head }) => body + head).catch(() => 0))
-  })
+  page.on('response', (response) => sizes.push(sizeOf(response)))
   await Bun.sleep(60_000)
   const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0)
   const cdp = await page.context().newCDPSession(page)

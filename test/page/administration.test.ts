@@ -3,13 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { findBarriers, type OpenedPage, openAdminPage } from '../support/opened-page.ts'
 
 type Key = Row & { key: string; hash: string }
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   let latchkey: Federation
@@ -67,6 +67,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     ).not.toContain('base_url')
     await button('Save').click()
     await page.locator('#f-priority-error').filter({ hasText: 'Priority must be at most 100' }).waitFor()
+    // What was done before does not stand beside a refusal.
+    expect(await page.locator('#notices').getByText('Saved').count()).toBe(0)
     await page.waitForFunction(() => document.activeElement?.id === 'f-priority')
     await field('Priority').fill('5')
     await button('Save').click()

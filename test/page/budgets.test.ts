@@ -1,19 +1,19 @@
-// Budgets and alerts on the page, in a real browser: the day of a platform team whose 40 repositories share one key, from the first budget
-// to the file for finance; what a role may not do; and barriers.
+// Budgets and alerts on the page, in a real browser: the day of a platform team whose 12 repositories share one key, from the first budget
+// to the file for finance, and what a role may not do.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium } from '../support/browser.ts'
 import { answer, question } from '../support/inference.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
-import { findBarriers, type OpenedPage, openAdminPage, overflowOf } from '../support/opened-page.ts'
+import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
 import { type ScriptedUpstream, startScriptedUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 type Key = Row & { key: string }
-const repositories = Array.from({ length: 40 }, (_, index) => String(1_001 + index))
+const repositories = Array.from({ length: 12 }, (_, index) => String(1_001 + index))
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   let latchkey: Federation
@@ -64,9 +64,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByLabel('Name', { exact: true }).fill('repositories')
     await page.getByLabel('Counts').selectOption('attribution')
     await page.locator('#f-limit-0-amount').fill('1')
-    await page.getByText('40 of 120 requests would have been refused, of 40 of 40 values').waitFor()
+    await page.getByText('12 of 36 requests would have been refused, of 12 of 12 values').waitFor()
     await page.locator('#f-limit-0-amount').fill('20')
-    await page.getByText('None of 120 requests would have been refused').waitFor()
+    await page.getByText('None of 36 requests would have been refused').waitFor()
     for (const [index, [value = '', amount = '']] of [
       ['1001', '50'],
       ['1002', '40'],
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const lines = readFileSync(await download.path(), 'utf8')
       .trim()
       .split('\n')
-    expect(lines).toHaveLength(41)
+    expect(lines).toHaveLength(13)
     expect(lines.find((line) => line.startsWith('1007,'))).toMatch(/,21\r?$/)
   })
 
@@ -164,16 +164,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     receiver.answer.current = undefined
   })
 
-  test('has no barriers, on a wide and on a narrow window, and shows a viewer no buttons that fail', async () => {
+  test('shows a viewer no buttons that fail', async () => {
     const { data } = await latchkey.admin<{ data: Row[] }>('budgets.list')
-    for (const width of [1_280, 320])
-      for (const hash of ['#/budgets', `#/budgets/${data[0]?.id}`, `#/budgets/${data[0]?.id}/edit`, '#/webhooks']) {
-        await page.setViewportSize({ width, height: 900 })
-        await go(hash)
-        await page.locator('main :is(table, form)').first().waitFor()
-        const found = { hash, width, barriers: await findBarriers(page), overflow: await overflowOf(page) }
-        expect(found).toEqual({ hash, width, barriers: [], overflow: 0 })
-      }
     expect(page.problems).toEqual([])
     const viewer = await latchkey.admin<Key>('keys.create', { name: 'viewer', role: 'viewer' })
     const looking = await openAdminPage(latchkey, { key: viewer.key, hash: `#/budgets/${data[0]?.id}` })

@@ -2,7 +2,7 @@
 // are closed with the browser: closing one after a form was sent sometimes never ends.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BrowserContext, Page } from 'playwright-core'
-import { closeBrowserAfterAll, hasChromium, openBrowser } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium, openBrowser } from '../support/browser.ts'
 import { listenLocally, type Row, startTestServer, type TestServer } from '../support/latchkey.ts'
 
 describe.skipIf(!hasChromium)('a session in Chromium (needs chromium)', () => {
@@ -12,7 +12,7 @@ describe.skipIf(!hasChromium)('a session in Chromium (needs chromium)', () => {
   let page: Page
   let sessionCookie: string
   const problems: string[] = []
-  closeBrowserAfterAll()
+  closePagesAfterAll({ withBrowser: true })
   beforeAll(async () => {
     latchkey = await startTestServer()
     evil = await listenLocally(async () => new Response('<!doctype html><title>evil</title>', { headers: html }))

@@ -1,13 +1,13 @@
 // Forms of the page in a real browser: nothing that somebody typed is lost or replaced without a question, and nothing that another admin
 // saved is overwritten without one.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { findBarriers, type OpenedPage, openAdminPage, pick } from '../support/opened-page.ts'
 
 type Key = Row & { key: string; hash: string; limit: number | null }
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   let latchkey: Federation
@@ -79,6 +79,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
     test('who only paused the policy stands in nobody’s way', async () => {
       await edit(`#/policies/${latchkey.policy.id}/edit`, 'Edit policy')
+      const above = page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link')
+      expect(await above.allTextContents()).toEqual(['Policies', 'policy'])
       await latchkey.admin('policies.pause', { policy: 'policy' })
       await field('Name').fill('paused one')
       await button('Save').click()
@@ -140,7 +142,12 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       expect(await field('Condition').inputValue()).toContain('claims.repository == "acme/app"')
       await button('Undo').click()
       expect([await field('Subject').inputValue(), await field('Condition').inputValue()]).toEqual([subject, condition])
+      const add = await page.getByRole('link', { name: 'Add one' }).getAttribute('href')
+      expect(add).toBe('#/issuers/new?platform=github')
       await discard()
+      await edit(add ?? '', 'Add issuer')
+      expect(await field('Issuer URL').inputValue()).toBe('https://token.actions.githubusercontent.com')
+      expect(await field('Name').inputValue()).toBe('GitHub')
     })
   })
 

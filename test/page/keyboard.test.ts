@@ -1,11 +1,11 @@
 // The page by keyboard and with little traffic: the palette, the keys, sorting by a click on a title, rows that are links, charts that say
 // their numbers, and polls that cost nothing while nothing changes.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   let latchkey: Federation

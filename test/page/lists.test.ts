@@ -1,13 +1,13 @@
 // What lists and reports of the page show in a real browser: rows that stay the same rows, filters that apply, unknown costs, a connection that
 // goes and comes, a secret that stays until it was copied, and texts that are too long.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium } from '../support/browser.ts'
 import { type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { type OpenedPage, openAdminPage } from '../support/opened-page.ts'
 
 type Key = Row & { key: string; hash: string }
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   let latchkey: Federation

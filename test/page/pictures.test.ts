@@ -8,10 +8,10 @@ import { topics } from '../../src/manual/topics.ts'
 import { assets } from '../../src/page/assets.ts'
 import { fonts } from '../../src/page/fonts.ts'
 import * as data from '../fixtures/page-data.ts'
-import { closeBrowserAfterAll, hasChromium, openBrowser } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium, openBrowser } from '../support/browser.ts'
 import { createComparison } from '../support/pictures.ts'
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 const origin = 'http://latchkey.test'
 const types: Record<string, string> = {

@@ -3,11 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { withTypes } from '../../src/admin/run-operation.ts'
 import type { Backtest, Exchange, Explanation, Finding, Issuer } from '../../src/admin/transport/response-types.ts'
-import { closeBrowserAfterAll, hasChromium } from '../support/browser.ts'
+import { closePagesAfterAll, hasChromium } from '../support/browser.ts'
 import { audience, type Federation, type Row, startFederation } from '../support/latchkey.ts'
 import { findBarriers, type OpenedPage, type Opening, openAdminPage, pick } from '../support/opened-page.ts'
 
-closeBrowserAfterAll()
+closePagesAfterAll()
 
 describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   let latchkey: Federation
@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByText('would be refused').first().waitFor()
     const row = page.getByRole('row', { name: /^audience/ }).first()
     expect(await row.textContent()).toContain('audience_mismatch')
-    expect(await row.textContent()).toContain("equals the policy's audience")
+    expect(await row.textContent()).toContain("Request the token for the policy's audience")
   })
 
   test('a policy is made from a token that was pasted, and the token is kept nowhere', async () => {

@@ -1,0 +1,75 @@
+// Pictures of every view in every look, for people: `bun test/page/all-looks.ts FOLDER`. Each look is a folder, and a sheet of all its views.
+// It also lists what is wider than its window: the page, or a table that scrolls sideways. Not part of the tests.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { closeBrowser, openBrowser } from '../support/browser.ts'
+import { type Row, startFederation } from '../support/latchkey.ts'
+import { openAdminPage, overflowOf } from '../support/opened-page.ts'
+import { addViews, showView } from '../support/page-views.ts'
+
+const [folder = '', ...chosen] = process.argv.slice(2)
+if (folder === '') throw new Error('Name a folder: bun test/page/all-looks.ts FOLDER [LOOK…]')
+
+const schemes: Record<string, BrowserContextOptions> = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  forced: { colorScheme: 'dark', forcedColors: 'active' },
+}
+const looks = Object.entries(schemes).flatMap(([scheme, options]) =>
+  [1440, 1024, 390].map((width) => [`${width}-${scheme}`, { ...options, viewport: { width, height: 900 } }] as const),
+)
+/** As a browser shows a window of 1,280 by 900 pixels at 200 %. */
+const zoomed = { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }
+const all: [string, BrowserContextOptions][] = [
+  ...looks.map(([name, look]) => [name, look] as [string, BrowserContextOptions]),
+  ['zoom-200', zoomed],
+]
+
+/** Tables and boxes that scroll sideways. */
+const sideways = (page: Page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('main .table, main .card')]
+      .filter((box) => box.closest('details:not([open])') === null && box.scrollWidth > box.clientWidth + 1)
+      .map((box) => `${box.className} by ${box.scrollWidth - box.clientWidth}`),
+  )
+
+/** Views side by side, each with its address. */
+async function writeSheet(look: string, views: readonly string[]): Promise<void> {
+  const cells = views.map((view, index) => {
+    const data = readFileSync(join(folder, look, `${index}.png`)).toString('base64')
+    return `<figure><img src="data:image/png;base64,${data}"><figcaption>${view.replaceAll('<', '&lt;')}</figcaption></figure>`
+  })
+  const context = await openBrowser({ viewport: { width: 1800, height: 1000 } })
+  const page = await context.newPage()
+  const perSheet = 12
+  for (let from = 0; from < cells.length; from += perSheet) {
+    await page.setContent(
+      `<style>body{display:grid;grid-template-columns:repeat(4,minmax(0,1fr));gap:8px;margin:8px;font:12px sans-serif}figure{margin:0}img{width:100%}figcaption{overflow-wrap:anywhere}</style>${cells.slice(from, from + perSheet).join('')}`,
+    )
+    await page.screenshot({ path: join(folder, `${look}-${from / perSheet}.png`), fullPage: true })
+  }
+  await context.close()
+}
+
+const latchkey = await startFederation()
+const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'boss', kind: 'management' })
+const views = await addViews(latchkey)
+for (const [look, options] of all.filter(([name]) => chosen.length === 0 || chosen.includes(name))) {
+  mkdirSync(join(folder, look), { recursive: true })
+  const page = await openAdminPage(latchkey, { ...options, key, reducedMotion: 'reduce' })
+  for (const [index, view] of views.entries()) {
+    await showView(page, view)
+    await page.evaluate('document.fonts.ready.then(() => document.activeElement.blur())')
+    await page.screenshot({ path: join(folder, look, `${index}.png`) })
+    const wide = [await overflowOf(page), ...(await sideways(page))].filter((each) => each !== 0)
+    if (wide.length > 0) console.log(`${look} ${view}: ${wide.join(', ')}`)
+  }
+  if (page.problems.length > 0) console.log(look, page.problems)
+  await page.context().close()
+  await writeSheet(look, views)
+}
+writeFileSync(join(folder, 'views.txt'), views.join('\n'))
+await closeBrowser()
+await latchkey.stop()
+process.exit(0)
