@@ -19,6 +19,7 @@ import bulkJs from './assets/bulk.js' with { type: 'text' }
 import bundlesJs from './assets/bundles.js' with { type: 'text' }
 import changesJs from './assets/changes.js' with { type: 'text' }
 import chartJs from './assets/chart.js' with { type: 'text' }
+import chartScaleJs from './assets/chart-scale.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
 import codeFieldJs from './assets/code-field.js' with { type: 'text' }
 import comboboxJs from './assets/combobox.js' with { type: 'text' }
@@ -64,6 +65,7 @@ import noticeJs from './assets/notice.js' with { type: 'text' }
 import numberJs from './assets/number.js' with { type: 'text' }
 import organizationJs from './assets/organization.js' with { type: 'text' }
 import overviewJs from './assets/overview.js' with { type: 'text' }
+import paceJs from './assets/pace.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
 import paletteJs from './assets/palette.js' with { type: 'text' }
@@ -104,6 +106,7 @@ const indexText: unknown = indexHtml
 const ours = {
   'index.html': String(indexText),
   'icon.svg': iconSvg,
+  'chart-scale.js': chartScaleJs,
   'chart.js': chartJs,
   'bulk.js': bulkJs,
   'details.js': detailsJs,
@@ -137,6 +140,7 @@ const ours = {
   'names.js': namesJs,
   'notice.js': noticeJs,
   'number.js': numberJs,
+  'pace.js': paceJs,
   'page.js': pageJs,
   'palette.js': paletteJs,
   'parts.js': partsJs,

@@ -41,6 +41,8 @@ export type Page = {
   update: () => void
   /** Replaces the title of the view. */
   title: (text: string) => void
+  /** Names what this view is a part of, such as the policy that it edits, for the breadcrumb. */
+  within: (name: string) => void
   /** Changes the query of the hash without a new history entry; an empty value removes a name. */
   setQuery: (changes: Record<string, string>) => void
   /**

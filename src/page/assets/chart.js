@@ -1,6 +1,7 @@
 // Stacked bars with the same numbers in a table behind them: `barChart({ label, labels, series, format })`, at most 92 bars
 // and 8 series; colors repeat after that. A value of null is unknown. The pointer or the arrow keys show the numbers of a bar.
 /** @import { Content } from '../types.ts' */
+import { labeledBars, niceStep } from './chart-scale.js'
 import { html, nothing, render, svg } from './lit-html.js'
 import { count, stored } from './parts.js'
 
@@ -15,7 +16,8 @@ import { count, stored } from './parts.js'
 export function barChart({ label, labels, series, format = count, choose }) {
   const totals = labels.map((_, index) => sumAt(series, index))
   const most = Math.max(...totals, 0)
-  const step = niceStep(most)
+  // Half a request is no number of requests.
+  const step = niceStep(most, format === count)
   const top = Math.max(Math.ceil(most / step), 1) * step
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => top - index * step)
   const formatKnown = (/** @type {number | null} */ value) => (value === null ? 'unknown' : format(value))
@@ -38,7 +40,7 @@ export function barChart({ label, labels, series, format = count, choose }) {
         ${most === 0 ? html`<p class="muted">Nothing in this time</p>` : nothing}
         <div class="card-at" role="status"></div>
       </div>
-      <div class="times" aria-hidden="true">${timesOf(labels).map((text) => html`<span>${text}</span>`)}</div>
+      <div class="times" aria-hidden="true">${timesOf(labels)}</div>
     </div>
     <details><summary>Numbers</summary>${numbers(label, chart)}</details>
   </figure>`
@@ -69,19 +71,11 @@ function bar(series, index, top) {
   })
 }
 
-/** The smallest of 1, 2, 2.5, 5, 10 … that needs at most four lines. @param {number} most */
-export function niceStep(most) {
-  if (most <= 0) return 1
-  const size = 10 ** Math.floor(Math.log10(most / 4))
-  return ([1, 2, 2.5, 5, 10].find((factor) => factor * size * 4 >= most) ?? 10) * size
-}
-
-/** The first label, the last one and five between, at the same distances. @param {readonly string[]} labels */
+/** Each begins where its bar does. @param {readonly string[]} labels */
 function timesOf(labels) {
-  const gaps = Math.min(6, labels.length - 1)
-  return labels.length < 2
-    ? labels
-    : Array.from({ length: gaps + 1 }, (_, index) => labels[Math.round((index * (labels.length - 1)) / gaps)])
+  return labeledBars(labels.length).map(
+    (index) => html`<span .style=${`--at: ${(index / labels.length) * 100}%`}>${labels[index]}</span>`,
+  )
 }
 
 /** @typedef {{ labels: readonly string[], series: readonly Series[], format: (value: number | null) => string, choose: ((index: number) => void) | undefined }} Drawn */

@@ -2,6 +2,7 @@
 // with its `etag`; `send('PATCH', path, body, { etag })` sends If-Match and throws status 412 if another admin was first.
 // Every failure is a Problem with a sentence and the request id; `problem(error)` in parts.js shows it.
 /** @import { Problem } from '../types.ts' */
+import { returned } from './pace.js'
 
 const base = new URL('../v1', document.baseURI).pathname
 let onSignedOut = () => {}
@@ -21,9 +22,6 @@ for (const name of ['pointerdown', 'keydown'])
     },
     true,
   )
-
-/** The event of somebody who comes back to the page after a while. */
-export const returned = 'latchkey-returned'
 
 /** Whether nobody has used the page for a minute. */
 export const isIdle = () => Date.now() - touchedAt > idleMilliseconds

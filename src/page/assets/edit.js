@@ -8,7 +8,7 @@ import { asProblem, get, send } from './client.js'
 import { forgetDraft, keepDraft, readDraft } from './drafts.js'
 import { createDraft, focusFirstError } from './form.js'
 import { html, nothing } from './lit-html.js'
-import { notify } from './notice.js'
+import { forgetNotices, notify } from './notice.js'
 import { numberProblem } from './number.js'
 import { callout, facts, problem, stored } from './parts.js'
 import { whoOf } from './you.js'
@@ -100,6 +100,7 @@ export function begin(edit, values, etag) {
 export async function openEdit(edit) {
   const { data, etag } = await get(edit.self)
   begin(edit, edit.kind.valuesOf(data), etag)
+  edit.page.within(data.name ?? data.slug ?? '')
   return data
 }
 
@@ -149,6 +150,7 @@ function hasWrongNumber({ kind, draft, refused }) {
  */
 export async function saveEdit(edit, finish) {
   if (edit.busy || edit.conflict !== undefined) return
+  forgetNotices()
   if (hasWrongNumber(edit)) {
     edit.page.update()
     return focusFirstError()

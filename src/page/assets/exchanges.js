@@ -44,7 +44,7 @@ const columns = [
     cell: ({ reason, detail }) =>
       reason === null
         ? html`<span class="muted">–</span>`
-        : html`<span title=${detail ?? nothing}><span class="mono">${reason}</span> <span class="muted">${detail === null ? whatToDo(reason) : stored(detail, 160)}</span></span>`,
+        : html`<span class="rest" title=${detail ?? nothing}><span class="mono">${reason}</span> ${whatToDo(reason)}</span>`,
   },
 ]
 

@@ -11,7 +11,7 @@ let [isOpen, isFirst] = [false, true]
 /** @type {(() => void) | undefined} */
 let update
 
-/** @typedef {{ session: Session, name: string, title: string, content: HTMLElement, signOut: () => void }} Frame */
+/** @typedef {{ session: Session, name: string, title: string, whole: string, content: HTMLElement, signOut: () => void }} Frame */
 
 /** @param {HTMLElement} root @param {Frame} frame */
 export function renderFrame(root, frame) {
@@ -59,7 +59,7 @@ function toggle() {
 }
 
 /** @param {Frame} frame */
-function template({ session, name, title, content, signOut }) {
+function template({ session, name, title, whole, content, signOut }) {
   return html`<a class="skip" href="#title" @click=${skip}>Skip to the content</a>
     <div class="frame">
       <div class="side"><header>
@@ -88,20 +88,20 @@ function template({ session, name, title, content, signOut }) {
         </div>
       </div></div>
       <main>
-        ${crumbs()}
+        ${crumbs(whole)}
         <h1 id="title" tabindex="-1">${stored(title)}</h1>
         ${content}
       </main>
     </div>`
 }
 
-/** The way up, where this is a part of something. */
-function crumbs() {
+/** The way up, where this is a part of something. @param {string} whole its name, once it is known */
+function crumbs(whole) {
   const [name = '', id = '', ...more] = readPlace().path
   const entry = groups.flatMap(({ entries }) => entries).find((each) => each.name === name)
   if (entry === undefined || id === '') return nothing
   return html`<nav class="crumbs" aria-label="Breadcrumb">
-    <a href=${href([name])}>${entry.title}</a>${more.length === 0 ? nothing : html`<a href=${href([name, id])}>Details</a>`}
+    <a href=${href([name])}>${entry.title}</a>${more.length === 0 || whole === '' ? nothing : html`<a href=${href([name, id])}>${stored(whole, 80)}</a>`}
   </nav>`
 }
 

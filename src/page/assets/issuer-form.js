@@ -10,6 +10,7 @@ import { forgetFindings } from './findings.js'
 import { choice, debounce, form } from './form.js'
 import { issuerFieldList, issuerFields } from './issuer-fields.js'
 import { html, nothing } from './lit-html.js'
+import { inline } from './markdown.js'
 import { notify } from './notice.js'
 import { badge, callout, count, empty, heading, loading, mayNot, mono, problem, stored } from './parts.js'
 import { planNotice } from './plan.js'
@@ -58,11 +59,12 @@ function createIssuerEdit(page, id) {
 /** @param {IssuerEdit} edited */
 const openIssuer = (edited) => (edited.isNew ? begin(edited, seeded(edited)) : openEdit(edited))
 
-/** What the address names: the issuer URL of a token that somebody pasted. @param {IssuerEdit} edited */
+/** What the address names: the issuer URL of a token that somebody pasted, or the card of a platform. @param {IssuerEdit} edited */
 function seeded({ page: { query } }) {
-  const issuer_url = query.url ?? ''
-  const name = platforms[guessPlatform(issuer_url)]?.label ?? ''
-  return issuer_url === '' ? blank : { ...blank, issuer_url, name: name === 'Other' ? '' : name }
+  const { url: pasted = '', platform = guessPlatform(pasted) } = query
+  const { label = '', host } = (Object.hasOwn(platforms, platform) && platforms[platform]) || {}
+  const issuer_url = pasted || (host === undefined ? '' : `https:/${'/'}${host}`)
+  return { ...blank, issuer_url, name: label === 'Other' ? '' : label }
 }
 
 /** As the API takes it. A new issuer is found by discovery where nothing else is said. @param {IssuerValues} values @param {boolean} isNew */
@@ -143,6 +145,12 @@ export function issuerForm(page, id) {
   }
 }
 
+/** How to find the issuer URL of a platform. @param {string | undefined} platform */
+function urlOf(platform = '') {
+  const { url } = (Object.hasOwn(platforms, platform) && platforms[platform]) || {}
+  return url === undefined ? nothing : html`${inline(url)}. `
+}
+
 /** @param {IssuerEdit} edited */
 function fields(edited) {
   const { id, draft } = edited
@@ -153,7 +161,7 @@ function fields(edited) {
   }
   return html`${id === undefined ? html`<div class="actions">Fill in for ${Object.entries(platforms).flatMap(([name, { label, host }]) => (host === undefined ? [] : [html`<button type="button" @click=${() => take(name, host)}>${label}</button>`]))}</div>` : nothing}
     ${field('name', 'Name', { help: 'A label for lists and commands' })}
-    ${field('issuer_url', 'Issuer URL', { type: 'url', mono: true, help: html`The claim <code>iss</code> of the tokens, character for character` })}
+    ${field('issuer_url', 'Issuer URL', { type: 'url', mono: true, help: html`${urlOf(id === undefined ? edited.page.query.platform : undefined)}The claim <code>iss</code> of the tokens, character for character` })}
     ${choice({ label: 'Where its keys come from', name: 'source', value: values.source, options: Object.entries(sources), onInput: draft.set('source') })}
     ${values.source === 'jwks_url' ? field('jwks_url', 'JWKS URL', { type: 'url', mono: true }) : nothing}
     ${values.source === 'jwks' ? field('jwks', 'Key set (JWKS)', { rows: 6, mono: true, help: html`For a server that cannot reach the issuer. Kubernetes: <code>kubectl get --raw /openid/v1/jwks</code>` }) : nothing}

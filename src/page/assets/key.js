@@ -48,9 +48,9 @@ export function budget(key) {
   const { kind, limit, limit_reset: reset, usage, usage_daily, usage_weekly, usage_monthly } = key
   if (kind !== 'inference') return html`<span class="muted">–</span>`
   const used = reset === null ? usage : { daily: usage_daily, weekly: usage_weekly, monthly: usage_monthly }[reset]
-  const spent = isUnknown(key) ? unknownCost() : money(used)
-  if (limit === null) return html`${spent} <span class="muted">no limit</span>`
-  if (isUnknown(key)) return html`${spent} <span class="muted">of ${money(limit)}</span>`
+  if (limit === null)
+    return html`${isUnknown(key) ? unknownCost('cost unknown') : `${money(used)} spent`}<span class="muted">, no limit</span>`
+  if (isUnknown(key)) return html`${unknownCost('cost unknown')}<span class="muted">, limit ${money(limit)}</span>`
   return meter(used, limit, html`${money(used)} of ${money(limit)}${reset === null ? nothing : ` ${periods[reset]}`}`)
 }
 

@@ -5,7 +5,7 @@ import { askToLeave, closeDialogs, confirm, isHeld } from './dialog.js'
 import { forgetDrafts } from './drafts.js'
 import { renderFrame } from './frame.js'
 import { html, nothing, render } from './lit-html.js'
-import { clearNotices, notify, prepareNotices } from './notice.js'
+import { clearNotices, leaveFailures, notify, prepareNotices } from './notice.js'
 import { createPage } from './page.js'
 import { listenForKeys } from './palette.js'
 import { empty, loading, problem } from './parts.js'
@@ -122,14 +122,15 @@ function showPlace() {
   const { path } = readPlace()
   const key = path.join('/')
   if (open?.key === key) return open.page.queryChanged()
+  if (open !== undefined) leaveFailures()
   leave()
   const name = path[0] ?? home
   const entry = findEntry(name)
   const content = document.createElement('div')
   content.className = 'view'
-  const frame = (/** @type {string} */ title) => {
+  const frame = (/** @type {string} */ title, whole = '') => {
     document.title = `${title} · Latchkey`
-    if (session !== undefined) renderFrame(root, { session, name, title, content, signOut })
+    if (session !== undefined) renderFrame(root, { session, name, title, whole, content, signOut })
   }
   frame(entry?.title ?? 'Not found')
   const page = createPage(session, content, frame)

@@ -17,6 +17,18 @@ export function notify(tone, content, undo) {
   if (tone !== 'bad') setTimeout(() => remove(notice), (undo === undefined ? secondsShown : secondsToUndo) * 1_000)
 }
 
+/** What somebody did before says nothing about what they do now. What can still be undone stays. */
+export function forgetNotices() {
+  shown = shown.filter(({ undo }) => undo !== undefined)
+  show()
+}
+
+/** Failures belong to the view in which they happened; what was done is said on the next one too. */
+export function leaveFailures() {
+  shown = shown.filter(({ tone }) => tone !== 'bad')
+  show()
+}
+
 /** For another person who signs in. */
 export function clearNotices() {
   shown = []

@@ -1,19 +1,21 @@
 // What a view gets when it opens (Page in types.ts): rendering, the query of the address, polling, and work with notices.
 /** @import { Content, OwnedPage, Session, Work } from '../types.ts' */
-import { asProblem, hasChanged, isIdle, returned } from './client.js'
+import { asProblem, hasChanged, isIdle } from './client.js'
 import { html, nothing, render } from './lit-html.js'
-import { notify } from './notice.js'
+import { forgetNotices, notify } from './notice.js'
+import { repeat } from './pace.js'
 import { problem } from './parts.js'
 import { readPlace, replacePlace } from './router.js'
 
 /**
- * @param {Session} session @param {HTMLElement} content @param {(title: string) => void} title
+ * @param {Session} session @param {HTMLElement} content @param {(title: string, whole?: string) => void} frame
  * @returns {OwnedPage}
  */
-export function createPage(session, content, title) {
+export function createPage(session, content, frame) {
   const { path, query: firstQuery } = readPlace()
   let query = firstQuery
   let [isClosed, isWaiting] = [false, false]
+  let [title, whole] = ['', '']
   /** @type {(() => Content) | undefined} */
   let template
   /** @type {Work | undefined} */
@@ -40,7 +42,14 @@ export function createPage(session, content, title) {
     may: (act) => session.may.includes(act),
     hasFailed: () => polls.failures().length > 0,
     update,
-    title: (text) => void (isClosed || title(text)),
+    title: (text) => {
+      title = text
+      if (!isClosed) frame(title, whole)
+    },
+    within: (name) => {
+      whole = name
+      if (!isClosed && title !== '') frame(title, whole)
+    },
     setQuery: (changes) => {
       query = Object.fromEntries(Object.entries({ ...query, ...changes }).filter(([, value]) => value !== ''))
       replacePlace(path, query)
@@ -91,7 +100,7 @@ function createPolls(update) {
     // What failed is tried again: a server or network that was away must not leave the view as it was then.
     if ((await hasChanged()) || failures.size > 0) await refresh()
   }
-  repeated.push(repeat(watch, 3, { isPaused: () => isPaused, waits: true }))
+  repeated.push(repeat(watch, 3, { isPaused: () => isPaused, isIdle, waits: true }))
   return {
     failures: () => [...failures.values()],
     refresh,
@@ -108,7 +117,7 @@ function createPolls(update) {
       }
       polls.push(once)
       // A view can arrive after somebody has left it.
-      if (!isEnded) repeated.push(repeat(once, seconds, { isPaused: () => isPaused }))
+      if (!isEnded) repeated.push(repeat(once, seconds, { isPaused: () => isPaused, isIdle }))
     },
     pause: () => {
       isPaused = true
@@ -126,48 +135,12 @@ function createPolls(update) {
 
 /** @param {() => Promise<void>} work @returns {Promise<boolean>} whether it succeeded */
 async function runWithNotice(work) {
+  forgetNotices()
   try {
     await work()
     return true
   } catch (error) {
     if (asProblem(error).status !== 401) notify('bad', problem(error))
     return false
-  }
-}
-
-/** So much rarer, while nobody uses the page. */
-const idleFactor = 5
-
-/**
- * Runs something now and again and again, but not while the page is hidden or signed out, and never twice at a time.
- * @param {() => Promise<void>} act @param {number} seconds
- * @param {{ isPaused: () => boolean, waits?: boolean }} options `waits`: not now, but after the seconds
- */
-function repeat(act, seconds, { isPaused, waits = false }) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer
-  let [isEnded, isRunning] = [false, false]
-  const next = async () => {
-    clearTimeout(timer)
-    if (isEnded || isRunning || document.hidden || isPaused()) return
-    isRunning = true
-    await act()
-    isRunning = false
-    if (!isEnded) timer = setTimeout(next, seconds * 1_000 * (isIdle() ? idleFactor : 1))
-  }
-  document.addEventListener('visibilitychange', next)
-  document.addEventListener(returned, next)
-  addEventListener('online', next)
-  if (waits) timer = setTimeout(next, seconds * 1_000)
-  else void next()
-  return {
-    wake: next,
-    end: () => {
-      isEnded = true
-      clearTimeout(timer)
-      document.removeEventListener('visibilitychange', next)
-      document.removeEventListener(returned, next)
-      removeEventListener('online', next)
-    },
   }
 }

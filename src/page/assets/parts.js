@@ -116,9 +116,9 @@ export function spendText(sums) {
 }
 
 /** What stands for a cost that nobody knows. */
-export function unknownCost() {
+export function unknownCost(words = 'unknown') {
   const why = 'No inference server reported a cost, and no price is set for the model'
-  return html`<span class="muted" title=${why}>unknown</span>`
+  return html`<span class="muted" title=${why}>${words}</span>`
 }
 
 /** The same for a cell. @param {Spent} sums */

@@ -112,6 +112,7 @@ export async function openDraft(edited) {
     const { issuer_id: id, issuer_name: name, issuer_url: hint, key_id, key_name } = /** @type {Policy} */ (opened.data)
     edited.issuers.learn([{ id, name, hint }])
     edited.keys.learn([{ id: key_id, name: key_name }])
+    edited.page.within(values.name)
   }
   if (values.platform === 'other') choosePlatform(values, edited)
   begin(edited, values, opened?.etag)

@@ -62,12 +62,12 @@ export function policyForm(page, id) {
 /** @param {PolicyDraft} edited */
 function who(edited) {
   const { draft, issuers, keys, unknownIssuer } = edited
-  const { issuer, key } = draft.values
+  const { issuer, key, platform } = draft.values
   return html`<h2>Who</h2>
   ${unknownIssuer === undefined ? nothing : callout('warn', html`No issuer has the URL ${mono(unknownIssuer, 600)} of this token: <a href=${href(['issuers', 'new'], { url: unknownIssuer })}>add it</a> first. What you typed stays.`)}
   <div class="fields">
     ${draft.field('name', 'Name')}
-    ${issuers.field({ name: 'issuer', label: 'Issuer', value: issuer, onInput: draft.set('issuer'), error: draft.errors.issuer, help: html`Who signs the tokens. <a href="#/issuers/new" target="_blank">Add one</a>` })}
+    ${issuers.field({ name: 'issuer', label: 'Issuer', value: issuer, onInput: draft.set('issuer'), error: draft.errors.issuer, help: html`Who signs the tokens. <a href=${href(['issuers', 'new'], { platform: platform === 'other' ? undefined : platform })} target="_blank">Add one</a>` })}
     ${keys.field({ name: 'key', label: 'Acts as key', value: key, onInput: draft.set('key'), error: draft.errors.key, help: html`Its budget, rates and models apply. <a href="#/keys/new" target="_blank">Create a key</a>` })}
     ${draft.field('audience', 'Audience', { mono: true, help: 'The workload requests its token for exactly this audience' })}
     ${policyFieldList.filter(([, { place }]) => place === 'who').map((each) => control(edited, each))}
@@ -83,6 +83,7 @@ function picker(edited) {
   const { questions = [], url, host } = platforms[platform] ?? {}
   const known = answers[platform] ?? {}
   const where = url === undefined ? host : inline(url)
+  const add = href(['issuers', 'new'], { platform })
   return html`<h2>Which tokens</h2>${choice({
     label: 'Platform',
     name: 'platform',
@@ -90,7 +91,7 @@ function picker(edited) {
     options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
     onInput: (chosen) => pickPlatform(edited, chosen),
   })}
-  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}</p>`}
+  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}. <a href=${add} target="_blank">Add this issuer</a></p>`}
   <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,

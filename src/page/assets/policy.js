@@ -77,9 +77,16 @@ export function policyDetails(page, id) {
     policy === undefined
       ? loading()
       : html`${planNotice(page)}
-        ${detailsHead({ state: policyBadge(policy), id, idLabel: 'policy id', actions: actionsOf(page, policy, remove) })}
+        ${detailsHead({ state: stateOf(page, policy), id, idLabel: 'policy id', actions: actionsOf(page, policy, remove) })}
         ${policy.state === 'inactive' ? callout('bad', html`<div class="actions">No token can be exchanged: <span class="mono">${policy.inactive_reason}</span>. ${remedyOfPolicy(page, policy)}</div>`) : nothing}
         ${tabs()}`
+}
+
+/** The switch says whether it is enabled or paused, to who may use it. @param {Page} page @param {Policy} policy */
+function stateOf(page, policy) {
+  if (!page.may('policies.update')) return policyBadge(policy)
+  const { enabled, state } = policy
+  return html`<span class="actions">${enabledSwitch(page, policy)} <span aria-hidden="true">${enabled ? 'Enabled' : 'Paused'}</span>${state === 'inactive' ? policyBadge(policy) : nothing}</span>`
 }
 
 /** @param {Page} page @param {Policy} policy @param {() => Promise<void>} remove */
@@ -87,7 +94,6 @@ function actionsOf(page, policy, remove) {
   const attempt = html`<a class="button" href=${href(['try'], { policy: policy.id })}>Try a token</a>`
   if (!page.may('policies.update')) return [attempt]
   return [
-    html`<label class="actions">${enabledSwitch(page, policy)} Enabled</label>`,
     attempt,
     html`<button type="button" class="danger" @click=${() => page.run(remove)}>Delete</button>`,
     html`<a class="button primary" href=${href(['policies', policy.id, 'edit'])}>Edit</a>`,
@@ -157,7 +163,7 @@ function policyFacts(policy) {
     ['Last refused', lastRefused(policy)],
     [
       'Changed',
-      html`<p>${at(policy.updated_at)}, <a href=${href(['policies', policy.id], { tab: 'history' })}>by whom</a></p>`,
+      html`<p>${at(policy.updated_at)}, <a href=${href(['policies', policy.id], { tab: 'history' })}>show the history</a></p>`,
     ],
   ])
 }

@@ -86,9 +86,10 @@ const filters = [
   { name: 'policy', label: 'Policy', complete: namesOf('/workload-identity/policies') },
   { name: 'issuer', label: 'Issuer', complete: namesOf('/workload-identity/issuers') },
   { name: 'subject', label: 'Subject' },
+  { name: 'attribution', label: 'Attribution', complete: groupsOf('attribution') },
 ]
 
-/** What the usage of the last month was of. @param {'model' | 'upstream'} by @returns {(text: string) => Promise<string[]>} */
+/** What the usage of the last month was of. @param {'model' | 'upstream' | 'attribution'} by @returns {(text: string) => Promise<string[]>} */
 function groupsOf(by) {
   return async (text) => {
     const { data } = await get('/usage', { by, limit: 100 })
@@ -110,8 +111,9 @@ export const view = (page) => {
 /** The requests of a key or a policy, or all. @param {Page} page @param {{ key?: string, policy?: string }} [only] @returns {() => Content} */
 export function requestList(page, only = {}) {
   const read = (/** @type {object} */ more) => {
-    const { result, status, model, upstream, key, policy, issuer, subject } = page.query
-    const asked = { result, status, model, upstream, key, policy, issuer, subject, ...times(page.query), ...only }
+    const { result, status, model, upstream, key, policy, issuer, subject, attribution } = page.query
+    const of = { result, status, model, upstream, key, policy, issuer, subject, attribution }
+    const asked = { ...of, ...times(page.query), ...only }
     return get(path, { ...asked, ...more })
   }
   const listing = createListing(page, {
