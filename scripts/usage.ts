@@ -35,6 +35,7 @@ export function usageCommand(): Command {
     .addOption(groupingOption())
     .option('--requests', 'list single requests, newest first, with policy, issuer, subject and request id')
     .option('--model <model>', 'with --requests: only those for this model, or that it responded to')
+    .option('--attribution <value>', 'with --requests: only those that are attributed to this value')
     .option('--upstream <upstream>', 'with --requests: only those that this inference server got')
     .option('--http-status <code>', 'with --requests: only responses with this status', wholeNumber)
     .addOption(new Option('--result <result>', 'with --requests: only those that ended so').choices(requestResults))
@@ -71,8 +72,8 @@ export function usageCommand(): Command {
     .addCommand(operationCommand(refused, 'usage.refused', refusedInput, drawRefused))
 }
 
-function requestFilters({ options: { model, upstream, httpStatus, result } }: Arguments) {
-  return { model, upstream, status: httpStatus, result }
+function requestFilters({ options: { model, attribution, upstream, httpStatus, result } }: Arguments) {
+  return { model, attribution, upstream, status: httpStatus, result }
 }
 
 /** @throws Fault `usage` for a filter that totals do not have */

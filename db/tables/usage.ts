@@ -13,6 +13,7 @@ export type UsageFilter = {
   policyId?: string
   issuerId?: string
   subject?: string
+  attribution?: string | undefined
   /** Milliseconds since 1970 UTC: includes `since`, excludes `until`. */
   since?: number
   until?: number
@@ -31,13 +32,15 @@ export const requestResults = ['succeeded', 'failed', 'client_left'] as const
 
 /** Builds the conditions of a filter on row values. The range of row ids is separate. */
 export function matching(filter: UsageFilter) {
-  const { organizationId, keyId, policyId, issuerId, subject, since, until, model, upstream, status, result } = filter
+  const { organizationId, keyId, policyId, issuerId, subject, attribution, since, until } = filter
+  const { model, upstream, status, result } = filter
   return and(
     organizationId === undefined ? undefined : eq(usage.organizationId, organizationId),
     keyId === undefined ? undefined : eq(usage.keyId, keyId),
     policyId === undefined ? undefined : eq(usage.policyId, policyId),
     issuerId === undefined ? undefined : eq(usage.issuerId, issuerId),
     subject === undefined ? undefined : eq(usage.subject, subject),
+    attribution === undefined ? undefined : eq(usage.attribution, attribution),
     since === undefined ? undefined : gte(usage.at, since),
     until === undefined ? undefined : lt(usage.at, until),
     model === undefined ? undefined : or(eq(usage.model, model), eq(usage.modelAsked, model)),

@@ -3,6 +3,7 @@ import { upstreamTextBytesParsedMax } from '../limits.ts'
 import {
   audioSecondsOf,
   countsOf,
+  errorWordOf,
   type Inspection,
   type Inspector,
   modelOf,
@@ -51,6 +52,7 @@ function inspectionOf(response: Fields): Inspection {
     responseId: responseIdOf(response),
     counts: countsOf(usageOf(response)),
     audioSeconds: audioSecondsOf(response),
+    error: errorWordOf(response),
   }
 }
 

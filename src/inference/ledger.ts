@@ -172,7 +172,7 @@ function rowOf(entry: LedgerEntry, { status, completed, clientLeft, inspected, e
     units: units ?? null,
     price: cost.price,
     attempts: entry.made.length,
-    error: error ?? null,
+    error: error ?? (status < 400 ? null : (inspected.error ?? null)),
     // The clock can be set back in between.
     firstByteMilliseconds: firstByteAt === undefined ? null : Math.max(0, firstByteAt - startedAt),
     durationMilliseconds: Math.max(0, context.now() - startedAt),

@@ -22,6 +22,8 @@ export type Inspection = {
   /** The length of the audio that was read. */
   audioSeconds?: number | undefined
   counts: TokenCounts | undefined
+  /** How the server that responded calls its error. */
+  error?: string | undefined
   /** Of a stream whose usage has not come: the least number of tokens in the content that has passed. */
   tokensSeen?: number | undefined
 }
@@ -82,6 +84,21 @@ function within({ response, message }: Fields): Fields {
 export function modelOf(response: Fields): string | undefined {
   const model = response.model ?? within(response).model
   return typeof model === 'string' ? model : undefined
+}
+
+/** Words alone: messages can have anything, such as a part of a prompt. */
+const errorWord = /^[\w.:-]{1,64}$/
+
+/**
+ * The narrowest word of an error: its code, as OpenAI and others have it, its type, or that of another Latchkey. A code that is a number is the
+ * status. vLLM had the members at the top.
+ */
+export function errorWordOf(response: Fields): string | undefined {
+  const error = isObject(response.error) ? response.error : response.object === 'error' ? response : undefined
+  if (error === undefined) return undefined
+  const { metadata } = error
+  const words = [error.code, error.type, isObject(metadata) ? metadata.error_type : undefined]
+  return words.find((word): word is string => typeof word === 'string' && errorWord.test(word) && !/^\d+$/.test(word))
 }
 
 export function responseIdOf(response: Fields): string | undefined {

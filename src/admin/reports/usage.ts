@@ -5,6 +5,7 @@ import { addedTo, findDrift, sumUsage, type UsageSum } from '../../../db/read/us
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
 import { type ListedUsage, listUsage, requestResults, type UsageFilter } from '../../../db/tables/usage.ts'
 import { modelCharactersMax, nameCharactersMax, nanodollarsPerDollar, reportRowsMax } from '../../limits.ts'
+import { attributionCharactersMax } from '../../values/attribution-text.ts'
 import { type } from '../../values/shape.ts'
 import { textShape } from '../../values/shapes.ts'
 import type { Needs } from '../operation/context.ts'
@@ -23,6 +24,9 @@ const requestsInput = usageInput.merge({
   '+': 'reject',
   'model?': textShape(1, modelCharactersMax).configure({
     says: 'Only requests for this model, or that it responded to',
+  }),
+  'attribution?': textShape(1, attributionCharactersMax).configure({
+    says: 'Only requests that are attributed to this value',
   }),
   'upstream?': textShape(1, nameCharactersMax).configure({ says: 'Only requests that this inference server got' }),
   'status?': type('100 <= number.integer <= 599').configure({ says: 'Only responses with this status' }),
@@ -81,8 +85,8 @@ async function verify(context: Needs<'reader' | 'onProgress'>) {
 
 async function listRequests(context: Needs<'reader' | 'registry' | 'onProgress'>, input: typeof requestsInput.infer) {
   const { reader, registry, onProgress } = context
-  const { model, upstream, status, result } = input
-  const filter = { ...(await usageFilter(context, input)), model, upstream, status, result }
+  const { model, upstream, status, result, attribution } = input
+  const filter = { ...(await usageFilter(context, input)), model, upstream, status, result, attribution }
   const names = createRowNames(registry)
   const { rows, moreBeforeId } = await listUsage(reader, filter, (row) => row, { onProgress })
   const data = await mapInSlices(rows, (row) => showUsage(row, names))

@@ -5,6 +5,7 @@ import { listUsage } from '../../../db/tables/usage.ts'
 import { answer, type Inference, question, startInference } from '../../support/inference.ts'
 import type { Row } from '../../support/latchkey.ts'
 import { createApiCaller } from '../../support/openapi.ts'
+import { until } from '../../support/until.ts'
 
 type Key = Row & { key: string }
 type Request = Row & { request_id: string; upstream: string }
@@ -62,6 +63,66 @@ describe('forwarded requests', () => {
     latchkey.upstream.answer.current = () => new Response('no', { status: 401 })
     await ask()
     expect((await requests('limit=1'))[0]).toMatchObject({ attempts: 1, error: 'upstream_refused' })
+  })
+
+  test('have the word of the server that responded with an error, and none of its texts', async () => {
+    for (const [body, word] of [
+      [
+        { error: { message: 'hello', type: 'invalid_request_error', code: 'context_length_exceeded' } },
+        'context_length_exceeded',
+      ],
+      [{ error: { message: 'hello', type: 'invalid_request_error', code: null } }, 'invalid_request_error'],
+      [{ type: 'error', error: { type: 'overloaded_error', message: 'hello' } }, 'overloaded_error'],
+      [{ object: 'error', message: 'hello', type: 'BadRequestError', code: 400 }, 'BadRequestError'],
+      [{ error: { code: 400, message: 'hello', metadata: { error_type: 'invalid_request' } } }, 'invalid_request'],
+      [{ error: { message: 'hello', type: 'a prompt with spaces', code: '400' } }, null],
+      [{ error: 'hello' }, null],
+    ] as const) {
+      latchkey.upstream.answer.current = () => Response.json(body, { status: 400 })
+      await ask()
+      const [row] = await requests('limit=1')
+      expect({ body, error: row?.error }).toEqual({ body, error: word })
+      expect(JSON.stringify(row)).not.toContain('hello')
+    }
+    latchkey.upstream.answer.current = () => Response.json({ ...answer, error: { type: 'nothing' } })
+    await ask()
+    expect((await requests('limit=1'))[0]).toMatchObject({ status: 200, error: null })
+  })
+
+  test('are found by what they are attributed to', async () => {
+    await latchkey.admin('policies.update', { policy: 'policy', attribute_to: 'claims.repository_id' })
+    for (const repository of ['1001', '1002']) {
+      const reply = await latchkey.exchange(await latchkey.mint({ repository_id: repository }))
+      const { access_token: token } = (await reply.json()) as { access_token: string }
+      await ask('m', { authorization: `Bearer ${token}` })
+    }
+    await latchkey.admin('policies.update', { policy: 'policy', attribute_to: null })
+    const found = await requests('attribution=1001')
+    expect(found.map(({ attribution }) => attribution)).toEqual(['1001'])
+    expect(await requests('attribution=100')).toEqual([])
+    expect((await call('GET', `/usage/requests?attribution=${'x'.repeat(129)}`, reader)).status).toBe(400)
+  })
+
+  test('that are refused after they waited are in the ledger, and are not counted as refused before', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    latchkey.upstream.answer.current = () => promise.then(() => Response.json(answer))
+    const { url: base_url } = latchkey.upstream
+    await latchkey.admin('upstreams.add', { name: 'narrow', base_url, models: ['held'], max_running: 1 })
+    const { key } = await latchkey.admin<Key>('keys.create', { name: 'late' })
+    const sent = { provider: { only: ['narrow'] } }
+    const send = () => latchkey.complete({ ...question, model: 'held', ...sent }, { authorization: `Bearer ${key}` })
+    const first = send()
+    await until('the first request', () => latchkey.upstream.requests.length === 1)
+    const second = send()
+    const keys = async () => (await latchkey.admin<{ keys: Row[] }>('upstreams.top')).keys
+    await until('the second in the queue', async () => (await keys()).some(({ waiting }) => waiting === 1))
+    await latchkey.admin('keys.disable', { key: 'late' })
+    resolve()
+    expect([(await first).status, (await second).status]).toEqual([200, 401])
+    const own = (await requests('limit=5')).filter(({ key_name: name }) => name === 'late')
+    expect(own.map(({ status }) => status)).toEqual([401, 200])
+    expect((await refused('key=late')).data).toEqual([])
+    await latchkey.admin('upstreams.remove', { upstream: 'narrow' })
   })
 
   test('that are newer than a row come alone, and nothing newer is an empty list', async () => {
