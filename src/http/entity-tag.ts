@@ -14,15 +14,20 @@ export function ifMatchOf({ headers }: Request): { if_match?: string } {
 }
 
 /**
- * Checks `If-Match` when a change has its turn. `updatedAt` in milliseconds.
+ * Checks `If-Match` when a change has its turn. `updatedAt` in milliseconds. `show` is for what has no path of its own.
  * @throws Fault `precondition_failed` if there is a newer version
  */
-export function checkUnchanged({ updatedAt }: { updatedAt: number }, ifMatch: string | undefined): void {
+export function checkUnchanged(
+  { updatedAt }: { updatedAt: number },
+  ifMatch: string | undefined,
+  show?: () => unknown,
+): void {
   if (ifMatch === undefined) return
   const known = ifMatch.split(',').map((each) => each.trim())
   const tag = `"${new Date(updatedAt).toISOString()}"`
   if (known.includes('*') || known.includes(tag)) return
-  throw new Fault('precondition_failed', 'Somebody changed this in the meantime: read it again and repeat the change')
+  const message = 'Somebody changed this in the meantime: read it again and repeat the change'
+  throw new Fault('precondition_failed', message, show === undefined ? {} : { current: show() })
 }
 
 /** Adds the current state to the refusal of a change, so that its caller can compare, and repeat the change with the `ETag`. */
@@ -31,7 +36,7 @@ export async function withCurrent<Result>(change: Promise<Result>, read: () => P
     return await change
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'precondition_failed') throw error
-    const current = await read()
+    const current = error.current ?? (await read())
     throw new Fault(error.code, error.message, { current, headers: { ...entityTag(current) } })
   }
 }

@@ -51,10 +51,16 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await heading('Price of meta/*')
     await field('Prompt tokens').fill('0.5')
     await field('From optional').fill('2098-01-01T00:00')
+    const theirs = { model: 'meta/*', prompt: 0.25, completion: 2, max_output_tokens: 4_096 }
+    await latchkey.admin('prices.set', { prices: [theirs] })
     await button('Set price').click()
+    await page.getByText('Somebody else changed this price').waitFor()
+    await button('Save both').click()
     await heading('Servers and prices')
     const { data } = await latchkey.admin<{ data: Record<string, unknown>[] }>('prices.list', {})
-    expect(data).toMatchObject([{ model: 'meta/*', prompt: 0.25, completion: 1.5, later: [{ prompt: 0.5 }] }])
+    expect(data).toMatchObject([
+      { model: 'meta/*', prompt: 0.25, completion: 2, later: [{ prompt: 0.5, completion: 2 }] },
+    ])
   })
 
   test('changes how much a server gets, and shows where its prompts go without a field for it', async () => {

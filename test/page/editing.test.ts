@@ -267,6 +267,28 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await discard()
     })
 
+    test('that is the secret of a client is in no draft either, and is stored without being shown', async () => {
+      await edit(`#/issuers/${latchkey.issuer.id}/edit`, 'Edit issuer')
+      await page.getByText('Sign-in of people to this page').click()
+      await field('Client ID for this page optional').fill('page')
+      await field('How this page proves to be the client').selectOption('with a secret')
+      await field('Secret of the client optional').fill('of-the-client')
+      const kept = await page.evaluate(() => JSON.stringify(sessionStorage))
+      expect([kept.includes('"page_client_id":"page"'), kept.includes('of-the-client')]).toEqual([true, false])
+      await button('Save').click()
+      await heading('idp')
+      expect(await latchkey.admin('issuers.show', { issuer: 'idp' })).toMatchObject({
+        ...{ page_client_id: 'page', page_authentication: 'secret', has_page_secret: true },
+      })
+      await edit(`#/issuers/${latchkey.issuer.id}/edit`, 'Edit issuer')
+      expect(await field('Secret of the client optional').inputValue()).toBe('')
+      await page.getByText('Sign-in of people to this page').click()
+      await field('How this page proves to be the client').selectOption('not at all: a public client')
+      await button('Save').click()
+      await heading('idp')
+      expect(await latchkey.admin('issuers.show', { issuer: 'idp' })).toMatchObject({ has_page_secret: false })
+    })
+
     test('outlives the end of the session: signing in again comes over it', async () => {
       await edit('#/keys/new', 'New key')
       await field('Name').fill('still here')

@@ -38,7 +38,8 @@ const shown = {
       ca_pem: null,
     },
     ...{ login_client_id: 'cli', login_scopes: null, login_redirect_uri: null },
-    ...{ page_client_id: null, page_max_age_seconds: null },
+    ...{ page_client_id: null, page_max_age_seconds: null, page_authentication: 'secret', has_page_secret: true },
+    ...{ keys_expire_at: '2098-01-01T10:30:00.000Z' },
     ...{ clock_skew_seconds: 30, max_token_age_seconds: null, keys_stale_seconds: 1_000 },
   },
   keys: {
@@ -50,14 +51,8 @@ const shown = {
 }
 
 for (const [kind, page, api, left, chosen] of [
-  // Commands alone name signers and the expiry of pasted keys. A source is chosen instead of named.
-  [
-    'issuers',
-    issuers,
-    issuerFields,
-    ['bundle_signer', 'discovery', 'keys_expire_at', 'page_authentication', 'page_secret'],
-    ['source'],
-  ],
+  // Commands alone name signers. A source is chosen instead of named.
+  ['issuers', issuers, issuerFields, ['bundle_signer', 'discovery'], ['source']],
   ['keys', keys, keyFields, ['disabled', 'hash', 'owner', 'role', 'workspace'], []],
 ] as const)
   describe(`the form of ${kind}`, () => {
@@ -71,9 +66,10 @@ for (const [kind, page, api, left, chosen] of [
     test('sends back what it holds of a response', () => {
       const record: Readonly<Record<string, unknown>> = shown[kind]
       const sent = sentFrom(page, heldIn(page, record))
-      for (const [name, { of = name }] of Object.entries(page)) {
+      for (const [name, { of = name, form }] of Object.entries<PageField>(page)) {
         expect([of, table[of]?.shown !== undefined]).toEqual([of, true])
-        expect({ name, value: sent[name] }).toEqual({ name, value: record[of] })
+        // A secret is in no response, and stays where none is typed.
+        expect({ name, value: sent[name] }).toEqual({ name, value: form === 'secret' ? undefined : record[of] })
       }
     })
   })
@@ -119,6 +115,12 @@ test('a new one has nothing but what is common, and an empty field removes a val
   expect(held).toMatchObject({ kind: 'inference', name: '', limit: '', allowed_models: '', labels: '', expires_at: '' })
   expect(sentFrom(keys, held)).toMatchObject({ limit: null, allowed_models: null, labels: null, expires_at: null })
   expect(sentFrom(issuers, heldIn(issuers, undefined))).toMatchObject({ shared: null, ca_pem: null, jwks: null })
+})
+
+test('a secret that is typed is sent, and nothing that is held shows one that is stored', () => {
+  const held = heldIn(issuers, { has_page_secret: true, page_secret: 'stored' })
+  expect([held.page_secret, sentFrom(issuers, held).page_secret]).toEqual(['', undefined])
+  expect(sentFrom(issuers, { ...held, page_secret: ' typed\n' }).page_secret).toBe('typed')
 })
 
 test('a number that the API always has is required once it is there', () => {

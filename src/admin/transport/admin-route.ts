@@ -5,7 +5,7 @@ import type { OperationName } from '../operations.ts'
 /** Without a name, it has that of its operation. Who may call it follows from its operation. */
 export type AdminRoute = Pick<
   RouteDoc,
-  'method' | 'path' | 'name' | 'summary' | 'rules' | 'data' | 'answer' | 'status' | 'draft'
+  'method' | 'path' | 'name' | 'summary' | 'rules' | 'data' | 'answer' | 'status' | 'draft' | 'isConditional'
 > & {
   operation: OperationName
   /** The path contains all input. */

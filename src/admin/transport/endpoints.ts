@@ -65,7 +65,7 @@ export function createAdminEndpoints(runByName: RunByName): Endpoint<BearerConte
 }
 
 async function handle(
-  { method, path, operation, status = 200, data, draft, isBare, ofInstallation }: AdminRoute,
+  { method, path, operation, status = 200, data, draft, isBare, ofInstallation, isConditional }: AdminRoute,
   runByName: RunByName,
   request: Request,
   context: BearerContext,
@@ -82,7 +82,7 @@ async function handle(
   if (draft !== undefined && !isDraft) key = await authenticateManagement(request, context, operation)
   checkFields(given, path, isBare === true)
   const within = ofInstallation === true ? {} : { organization: key.organizationId }
-  const condition = method === 'PATCH' ? ifMatchOf(request) : {}
+  const condition = (isConditional ?? method === 'PATCH') ? ifMatchOf(request) : {}
   const input = { ...given, ...params, ...within, ...condition }
   const actor = actorOf(request, context, requestId)
   const onProgress = operations[operation].mutates ? undefined : () => endWithout(request)

@@ -74,7 +74,9 @@ const ofInstallation: AdminRoute[] = [
     path: `${installation}/prices`,
     operation: 'prices.set',
     summary: 'Set the prices of models, now or from a time on; all of them or none',
+    rules: 'If-Match is for a single price: its ETag is its `updated_at` in quotes.',
     answer: savedPricesResponse,
+    isConditional: true,
   },
   {
     method: 'POST',

@@ -3,6 +3,7 @@ import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Price } from '../../../db/schema/upstream-schema.ts'
 import { deletePrice, findPrices, listPrices, putPrices } from '../../../db/tables/upstreams.ts'
 import { Fault } from '../../fault.ts'
+import { checkUnchanged } from '../../http/entity-tag.ts'
 import { pricesAtOnceMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { timeShape } from '../../values/shapes.ts'
@@ -20,6 +21,7 @@ const settingShape = priceShape.merge({ 'from?': timeShape })
 const importInput = type({
   '+': 'reject',
   prices: settingShape.array().moreThanLength(0).atMostLength(pricesAtOnceMax),
+  'if_match?': 'string',
 })
 export const priceListResponse = type({
   data: type(responseOf(priceFields)).array(),
@@ -41,9 +43,10 @@ export const priceOperations = {
   'prices.remove': operation(oneInput, removePrice, { mutates: true }),
 }
 
-async function setPrices(context: ChangeContext, { prices }: typeof importInput.infer) {
+async function setPrices(context: ChangeContext, { prices, if_match }: typeof importInput.infer) {
   const models = prices.map(({ model }) => model)
   const known = new Map((await findPrices(context.orm, models)).map((row) => [row.model, row]))
+  if (if_match !== undefined) checkVersion(models, known, if_match)
   const rows = await mapInSlices(prices, ({ from, ...price }): Price => {
     const found = known.get(price.model)
     const before = found?.deletedAt === null ? found : undefined
@@ -73,6 +76,14 @@ async function setPrices(context: ChangeContext, { prices }: typeof importInput.
     rows.map(({ model: id }) => ({ kind: 'price', id })),
   )
   return { data: await mapInSlices(rows, showPrice) }
+}
+
+/** @throws Fault `precondition_failed` if another price is there by now, or none */
+function checkVersion([model = '', ...more]: string[], known: ReadonlyMap<string, Price>, ifMatch: string): void {
+  if (more.length > 0) throw new Fault('invalid', 'If-Match is for a single price: send each in its own request')
+  const found = known.get(model)
+  const isThere = found !== undefined && found.deletedAt === null
+  checkUnchanged(isThere ? found : { updatedAt: 0 }, ifMatch, isThere ? () => showPrice(found) : undefined)
 }
 
 /** Those that have not taken effect: one that has would win over what is set now. */

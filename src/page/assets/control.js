@@ -5,7 +5,13 @@ import { numberField } from './edit.js'
 import { checkbox } from './form.js'
 import { inline } from './markdown.js'
 
-const sizes = { lines: { rows: 2, mono: true }, pairs: { rows: 2, mono: true }, json: { rows: 6, mono: true } }
+const sizes = {
+  lines: { rows: 2, mono: true },
+  pairs: { rows: 2, mono: true },
+  json: { rows: 6, mono: true },
+  secret: { type: 'password' },
+  time: { type: 'datetime-local' },
+}
 
 /** @template {Record<string, any>} V @param {Edit<V>} edited @param {readonly [name: string & keyof V, field: FormField]} entry */
 export function control(edited, [name, { form, label = name, help, options, isNeeded }]) {

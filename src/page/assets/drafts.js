@@ -2,13 +2,13 @@
 // in, so that nobody else who signs in here reads it. What looks like a secret is never kept.
 
 const prefix = 'latchkey draft '
-/** Private keys (PEM, JWK), API keys and tokens. */
+/** Private keys (PEM, JWK), API keys and tokens. Fields for others have names that end so. */
 const secret = /PRIVATE KEY|"[dk]"\s*:|\bsk-|\beyJ[\w-]+\./
 
 /** @param {string} name @param {object} draft */
 export function keepDraft(name, draft) {
-  const withoutSecrets = (/** @type {string} */ _, /** @type {unknown} */ value) =>
-    typeof value === 'string' && secret.test(value) ? undefined : value
+  const withoutSecrets = (/** @type {string} */ name, /** @type {unknown} */ value) =>
+    typeof value === 'string' && (secret.test(value) || name.endsWith('_secret')) ? undefined : value
   try {
     sessionStorage.setItem(prefix + name, JSON.stringify(draft, withoutSecrets))
   } catch {

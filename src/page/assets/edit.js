@@ -21,6 +21,7 @@ import { whoOf } from './you.js'
  * @property {string} what such as `policy`
  * @property {string} path where a new one is posted
  * @property {string} [self] where a saved one is
+ * @property {() => Promise<{ data: any, etag?: string | undefined }>} [read] instead of reading `self`
  * @property {V} blank
  * @property {(data: any) => V} valuesOf what the fields hold of a record
  * @property {(values: V) => Record<string, unknown>} bodyOf what the API takes; null removes a value
@@ -96,9 +97,12 @@ export function begin(edit, values, etag) {
   })
 }
 
+/** The record as it is now. @template {Values} V @param {Edit<V>} edit */
+const readRecord = ({ kind, self }) => kind.read?.() ?? get(self)
+
 /** Reads the record and fills the form. @template {Values} V @param {Edit<V>} edit */
 export async function openEdit(edit) {
-  const { data, etag } = await get(edit.self)
+  const { data, etag } = await readRecord(edit)
   begin(edit, edit.kind.valuesOf(data), etag)
   edit.page.within(data.name ?? data.slug ?? '')
   return data
@@ -196,7 +200,7 @@ async function sendOver(edit) {
 
 /** Takes over what only the other admin changed, and shows the rest. @template {Values} V @param {Edit<V>} edit */
 async function meet(edit) {
-  const { data, etag } = await get(edit.self)
+  const { data, etag } = await readRecord(edit)
   const { kind, opened, draft } = edit
   const { split = identity, join = identity } = kind
   const theirs = kind.valuesOf(data)

@@ -24,8 +24,8 @@ import { go, href } from './router.js'
  * @property {string} path where a new one is posted
  * @property {string} [self] where a saved one is
  * @property {string[]} back where Cancel and Save lead
- * @property {() => Promise<Values | undefined>} [read] instead of reading `self`
- * @property {(values: Values) => Promise<unknown>} [save] instead of POST and PATCH
+ * @property {() => Promise<{ data: any, etag?: string | undefined }>} [read] instead of reading `self`
+ * @property {(values: Values, etag: string | undefined) => Promise<unknown>} [save] instead of POST and PATCH
  * @property {(response: any) => Promise<unknown> | void} [saved] before it leads back
  * @property {(values: Values) => Content} [above] @property {(values: Values) => Content} [below]
  */
@@ -41,9 +41,10 @@ export function editor(page, asked) {
     bodyOf: (values) => sentFrom(table, /** @type {any} */ (values)),
     numbers: numbersIn(table, self === undefined),
     ...(save === undefined ? {} : { save }),
+    ...(read === undefined ? {} : { read }),
   })
   const open = async () => {
-    if (read !== undefined || self === undefined) begin(edited, valuesOf(await read?.()))
+    if (read === undefined && self === undefined) begin(edited, valuesOf(undefined))
     else await openEdit(edited)
   }
   page.poll(async () => {

@@ -19,8 +19,8 @@ import { numberOf, numberText } from './number.js'
  */
 /** @typedef {{ rule: string, because: string }[]} Exceptions */
 /**
- * What a form holds. A word is trimmed; `money` may have decimals, `number` not.
- * @typedef {{ name: string, text: string, word: string, lines: string, pairs: string, number: string, money: string, flag: boolean, answer: string, time: string, json: string, exceptions: Exceptions }} Held
+ * What a form holds. A word is trimmed; `money` may have decimals, `number` not. A secret is sent and never read: without one, it stays as it is.
+ * @typedef {{ name: string, text: string, word: string, lines: string, pairs: string, number: string, money: string, flag: boolean, answer: string, time: string, json: string, secret: string, exceptions: Exceptions }} Held
  */
 /** @template {Readonly<Record<string, FormField>>} Table @typedef {{ -readonly [Name in keyof Table]: Held[Table[Name]['form']] }} ValuesOf */
 
@@ -40,6 +40,7 @@ const toHeld = {
   answer: (value) => (value == null ? '' : String(value)),
   time: (value) => (value ? localTime(new Date(value)) : ''),
   json: (value) => (value ? JSON.stringify(value, null, 2) : ''),
+  secret: () => '',
   exceptions: (value) => value ?? [],
 }
 
@@ -59,6 +60,7 @@ const toSent = {
   answer: (value) => (value === '' ? null : value === 'true'),
   time: (value) => (value === '' ? null : new Date(value).toISOString()),
   json: (value) => (value.trim() === '' ? null : parse(value)),
+  secret: (value) => (value.trim() === '' ? undefined : value.trim()),
   exceptions: (value) => (value.length === 0 ? null : value),
 }
 

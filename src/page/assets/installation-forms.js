@@ -26,20 +26,22 @@ export function priceForm(page, model) {
     notify('ok', 'The price was removed')
     go(['upstreams'])
   }
+  const read = async () => {
+    const { data } = await get(prices, { contains: model, limit: 100 })
+    known = /** @type {Price[]} */ (data).find((price) => price.model === model)
+    return { data: known ?? { model }, etag: known && `"${known.updated_at}"` }
+  }
   return editor(page, {
     ...{ what: 'price', table: priceFields, act: 'prices.set', path: prices, back: ['upstreams'] },
     title: model === undefined ? 'Set a price' : `Price of ${model}`,
     submit: 'Set price',
-    read: async () => {
-      if (model === undefined) return undefined
-      const { data } = await get(prices, { contains: model, limit: 100 })
-      known = /** @type {Price[]} */ (data).find((price) => price.model === model)
-      return known ?? { model }
-    },
-    save: (values) => {
+    ...(model === undefined ? {} : { read }),
+    // The version is that of the price that was opened.
+    save: (values, etag) => {
       const given = Object.entries(sentFrom(priceFields, /** @type {any} */ (values)))
       const price = Object.fromEntries(given.filter(([, value]) => value !== null))
-      return send('POST', prices, { prices: [price] }).catch((error) => {
+      const version = { etag: values.model === model ? etag : undefined }
+      return send('POST', prices, { prices: [price] }, version).catch((error) => {
         throw ofOnlyPrice(error)
       })
     },

@@ -9,6 +9,11 @@ export const issuerFields = /** @type {const} */ ({
   source: { form: 'name', of: 'key_source', common: 'discovery' },
   jwks_url: { form: 'text' },
   jwks: { form: 'json' },
+  keys_expire_at: {
+    form: 'time',
+    label: 'The keys expire at',
+    help: 'Tokens are refused from then on. Empty: never',
+  },
   shared: { form: 'answer' },
   ca_pem: { form: 'text' },
   clock_skew_seconds: {
@@ -62,6 +67,24 @@ export const issuerFields = /** @type {const} */ ({
     help: 'People sign in to this page as this client. A policy for a management key has the same id as its audience',
     fact: 'Client of this page',
     none: 'nobody signs in with it',
+  },
+  page_authentication: {
+    form: 'word',
+    place: 'page',
+    label: 'How this page proves to be the client',
+    help: 'As the provider registered it',
+    common: 'none',
+    options: [
+      ['none', 'not at all: a public client'],
+      ['secret', 'with a secret'],
+      ['private_key_jwt', 'with a key of this server (private_key_jwt)'],
+    ],
+  },
+  page_secret: {
+    form: 'secret',
+    of: 'has_page_secret',
+    label: 'Secret of the client',
+    help: 'It is encrypted and never shown again. Empty: the one that is stored stays',
   },
   page_max_age_seconds: {
     form: 'number',

@@ -69,9 +69,12 @@ function seeded({ page: { query } }) {
 
 /** As the API takes it. A new issuer is found by discovery where nothing else is said. @param {IssuerValues} values @param {boolean} isNew */
 function bodyOf(values, isNew) {
-  const { source, jwks_url, jwks: _text, ...body } = sentFrom(issuerFields, values)
+  const { source, jwks_url, jwks: _text, keys_expire_at, page_secret, ...rest } = sentFrom(issuerFields, values)
+  // One that is not used any more goes.
+  const body = { ...rest, page_secret: values.page_authentication === 'secret' ? page_secret : null }
   if (source === 'jwks_url') return { ...body, jwks_url }
-  return { ...body, ...(source === 'jwks' ? { jwks: parseKeySet(values.jwks) } : { discovery: isNew ? null : true }) }
+  if (source === 'jwks') return { ...body, jwks: parseKeySet(values.jwks), keys_expire_at }
+  return { ...body, discovery: isNew ? null : true }
 }
 
 /** @param {string} text */
@@ -165,6 +168,7 @@ function fields(edited) {
     ${choice({ label: 'Where its keys come from', name: 'source', value: values.source, options: Object.entries(sources), onInput: draft.set('source') })}
     ${values.source === 'jwks_url' ? field('jwks_url', 'JWKS URL', { type: 'url', mono: true }) : nothing}
     ${values.source === 'jwks' ? field('jwks', 'Key set (JWKS)', { rows: 6, mono: true, help: html`For a server that cannot reach the issuer. Kubernetes: <code>kubectl get --raw /openid/v1/jwks</code>` }) : nothing}
+    ${values.source === 'jwks' ? control(edited, ['keys_expire_at', issuerFields.keys_expire_at]) : nothing}
     ${choice({ label: 'Can strangers get its tokens?', name: 'shared', value: values.shared, options: Object.entries(sharedAnswers), onInput: draft.set('shared') })}
     <p class="muted">Yes if others than your organization can. Services that the <a href="#/manual/linter">linter</a> knows need no answer.</p>
     <details><summary>Sign-in of people with latchkey login</summary><div class="form">
@@ -176,9 +180,9 @@ function fields(edited) {
       <p class="muted">Redirect URI: <code>${new URL('sign-in/callback', location.href.split('#')[0]).href}</code></p>
       <div class="fields">
         ${issuerFieldList.filter(([, { place }]) => place === 'page').map((each) => control(edited, each))}
+        ${values.page_authentication === 'secret' ? control(edited, ['page_secret', issuerFields.page_secret]) : nothing}
       </div>
-      <p class="muted">A secret of the client never passes through this page.</p>
-      ${asCommand('latchkey issuers update ISSUER --page-authentication secret --page-secret-file FILE', 'Set its secret, as a command')}
+      ${asCommand('latchkey issuers update ISSUER --page-authentication secret --page-secret-file FILE', 'From a file, as a command')}
     </div></details>
     <details><summary>More: private CA, clock, longest token</summary><div class="form">
       ${field('ca_pem', 'CA certificates (PEM)', { rows: 4, mono: true, required: false, help: 'Only for an issuer with a private CA' })}

@@ -91,7 +91,7 @@ function picker(edited) {
     options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
     onInput: (chosen) => pickPlatform(edited, chosen),
   })}
-  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}. <a href=${add} target="_blank">Add this issuer</a></p>`}
+  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}${edited.draft.values.issuer === '' ? html`. <a href=${add} target="_blank">Add this issuer</a>` : nothing}</p>`}
   <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,

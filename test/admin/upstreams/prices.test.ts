@@ -1,7 +1,8 @@
 // Prices in bulk: how many statements an import takes does not grow with what the list holds, and every price leaves its record.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { startTestServer, type TestServer } from '../../support/latchkey.ts'
+import { type Row, startTestServer, type TestServer } from '../../support/latchkey.ts'
 import { countStatements } from '../../support/statements.ts'
+import { until } from '../../support/until.ts'
 
 let latchkey: TestServer
 beforeAll(async () => {
@@ -64,4 +65,35 @@ test('of a model that is in the list twice the last price counts, and its record
   expect(latchkey.server.context.registry.priceOf('twice/0')).toMatchObject({ promptNanodollars: 3_000_000_000 })
   const { data } = await latchkey.admin<{ data: object[] }>('audit.changes', { limit: 1 })
   expect(data).toMatchObject([{ target_id: 'twice/0', before: null, after: { prompt_dollars: 3 } }])
+})
+
+test('a price that somebody else has changed is replaced only by who has seen it, one at a time', async () => {
+  const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'boss', kind: 'management' })
+  const set = async (prompt: number, etag?: string, more: object[] = []) => {
+    const response = await fetch(`${latchkey.server.baseUrl}/installation/prices`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(etag === undefined ? {} : { 'if-match': etag }),
+      },
+      body: JSON.stringify({ prices: [{ model: 'versioned', prompt, completion: 1 }, ...more] }),
+    })
+    return {
+      status: response.status,
+      body: (await response.json()) as { data: { updated_at: string; prompt: number }[] },
+    }
+  }
+  const etagOf = ({ body }: Awaited<ReturnType<typeof set>>) => `"${body.data[0]?.updated_at}"`
+  const first = await set(1)
+  const second = await until('a later version', async () => {
+    const made = await set(2, '*')
+    return etagOf(made) === etagOf(first) ? undefined : made
+  })
+  const refused = await set(3, etagOf(first))
+  expect(refused).toMatchObject({ status: 412, body: { data: { model: 'versioned', prompt: 2 } } })
+  expect((await set(3, etagOf(second))).status).toBe(200)
+  expect((await set(4, '*', [{ model: 'another', prompt: 1, completion: 1 }])).status).toBe(400)
+  await latchkey.admin('prices.remove', { model: 'versioned' })
+  expect((await set(5, etagOf(second))).status).toBe(412)
+  expect((await set(5)).status).toBe(200)
 })
