@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
     expect([await findBarriers(page), await overflowOf(page)]).toEqual([[], 0])
     await page.setViewportSize({ width: 1280, height: 800 })
     expect(page.problems).toEqual([])
-  }, 60_000)
+  }, 120_000)
 
   test('are all of the menu, and forms and details of each kind', async () => {
     const links = await page
