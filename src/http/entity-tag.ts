@@ -14,7 +14,7 @@ export function ifMatchOf({ headers }: Request): { if_match?: string } {
 }
 
 /**
- * Checks `If-Match` when a change has its turn. `updatedAt` in milliseconds. `show` is for what has no path of its own.
+ * Checks `If-Match` when a change has its turn. `updatedAt` in milliseconds. `show` is for what has no path.
  * @throws Fault `precondition_failed` if there is a newer version
  */
 export function checkUnchanged(

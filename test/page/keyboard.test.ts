@@ -27,9 +27,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('the palette finds views, actions and objects by name, and a request id opens its exchange', async () => {
     await press('Control+k')
-    await page.keyboard.type('presets')
+    await page.keyboard.type('changes')
     await press('Enter')
-    await heading('Presets')
+    await heading('Changes')
     await press('Control+k')
     await page.keyboard.type('gamma')
     await page.getByRole('option', { name: 'gamma 10' }).waitFor()

@@ -50,6 +50,9 @@ function ownChoices({ may }) {
   return [
     ...views.map(({ name, title }) => ({ title, kind: 'view', open: () => go([name]) })),
     ...created.map(({ view, create }) => ({ title: create, kind: 'action', open: () => go([view, 'new']) })),
+    ...(may.includes('keys.create')
+      ? [{ title: 'Invite a colleague', kind: 'action', open: () => go(['keys', 'invite']) }]
+      : []),
   ]
 }
 
@@ -69,6 +72,12 @@ async function findObjects(text) {
 /** @param {string} text @param {Choice} choice */
 const fits = (text, { title }) => title.toLowerCase().includes(text.toLowerCase())
 
+/** Those that begin with the text first: “changes” is not Exchanges. @param {string} text @param {readonly Choice[]} choices */
+function fitting(text, choices) {
+  const begins = (/** @type {Choice} */ { title }) => Number(title.toLowerCase().startsWith(text.toLowerCase()))
+  return choices.filter((each) => fits(text, each)).toSorted((one, other) => begins(other) - begins(one))
+}
+
 /** @param {Session} session */
 function openPalette(session) {
   const own = ownChoices(session)
@@ -82,7 +91,7 @@ function openPalette(session) {
     const id = text.trim()
     // An exchange or an inference request: the view of one leads to that of the other.
     const exchange = { title: `Request ${id}`, kind: 'request', open: () => go(['exchanges', id]) }
-    return requestId.test(id) ? [exchange] : [...own.filter((each) => fits(text, each)), ...objects].slice(0, shownMax)
+    return requestId.test(id) ? [exchange] : [...fitting(text, own), ...objects].slice(0, shownMax)
   }
   const search = async () => {
     const turn = ++asked
