@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.keyboard.type('gamma')
     await page.getByRole('option', { name: 'gamma 10' }).waitFor()
     await press('ArrowDown')
-    expect(await page.getByRole('option', { selected: true }).textContent()).toContain('gamma')
+    expect(await dialog().getByRole('option', { selected: true }).textContent()).toContain('gamma')
     await press('Enter')
     await page.getByRole('heading', { level: 1, name: /^gamma/ }).waitFor()
     const { data } = await latchkey.admin<{ data: { request_id: string }[] }>('audit.list', {})

@@ -12,8 +12,8 @@ export const hasChromium = Bun.which('chromium') !== null
 const args = [
   // Containers without user namespaces and with a small /dev/shm need them. Tests open only pages of these servers.
   ...['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
-  // Each page lives for seconds: compiling its code well, and a process for what it draws, cost more than they save.
-  ...['--in-process-gpu', '--js-flags=--no-opt'],
+  // Each page lives for seconds: compiling its code well costs more than it saves.
+  '--js-flags=--no-opt',
 ]
 
 let starting: Promise<Browser> | undefined
