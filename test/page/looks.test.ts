@@ -66,7 +66,8 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
         await page.getByRole('button', { name: 'Check the token' }).click()
         await page.getByText('would be refused').first().waitFor()
       }
-      if (hash.startsWith('#/exchanges/')) await page.getByText('<script>alert(1)</script>‹U+202E›gnp.').first().waitFor()
+      if (hash.startsWith('#/exchanges/'))
+        await page.getByText('<script>alert(1)</script>‹U+202E›gnp.').first().waitFor()
       await examine(hash, hash === views[0] ? undefined : 'main')
       await hasOnlyText(hash)
     }
