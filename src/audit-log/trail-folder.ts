@@ -116,7 +116,7 @@ You need two things that are not in this folder:
    - "requests used access tokens whose exchanges are not in this trail": those exchanges are of an earlier time, or in an archive.
    - "a key made more requests than this trail has": other subjects use the same key, or requests were left out. index.html has the days.
 2. Open index.html in a browser. It has no script. The first step has compared it with the proofs. To follow a request from its identity to
-   its cost: it names the access token, the exchange with that access token names policy and key, and each of the two has its changes.
+   its cost: its access token leads to the exchange above, which names policy and key, and each of the two has its changes.
 3. To see that the log did not change later, keep the checkpoint at the end of any .tlog-proof file: the lines after the empty one. Compare
    it with the log, of which you get a folder too:
 

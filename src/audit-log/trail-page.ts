@@ -1,5 +1,5 @@
 // A trail as a page without scripts, which any browser opens from a folder. It shows only what was checked, and `audit verify` compares the
-// file with what this makes of the proofs.
+// file with what this makes of the proofs: once a release has made trails, another look is another format (trail-format.ts).
 import type { ProvenExchange, ProvenRequest, TrailCheck } from './trail.ts'
 import type { TrailHead } from './trail-format.ts'
 
@@ -57,6 +57,7 @@ ${table(
 ${table(
   ['Day', 'Key', 'Requests in this trail', 'Requests of the key'],
   keyDays.map(({ day, key_id, shown, all }) => [escapeHtml(day), escapeHtml(name(key_id)), String(shown), String(all)]),
+  'No day with a request of this trail has ended yet.',
 )}
 </html>
 `
@@ -74,7 +75,7 @@ function exchangeCells(row: ProvenExchange, name: Name): string[] {
       escapeHtml(name(policy_id)),
       escapeHtml(name(key_id)),
     ],
-    `<code>${escapeHtml(access_token_id ?? '')}</code>`,
+    access_token_id === null ? '' : `<code id="${escapeHtml(access_token_id)}">${escapeHtml(access_token_id)}</code>`,
     `<a href="${file}"><code>${escapeHtml(request_id)}</code></a>`,
   ]
 }
@@ -87,7 +88,9 @@ function requestCells(row: ProvenRequest, name: Name): string[] {
     cost_nanodollars === null ? 'no price' : dollarsOf(cost_nanodollars),
     ...[
       escapeHtml(name(key_id)),
-      `<code>${escapeHtml(access_token_id ?? '')}</code>${isOfExchange ? '' : ' (exchange not in this trail)'}`,
+      isOfExchange && access_token_id !== null
+        ? `<a href="#${escapeHtml(access_token_id)}"><code>${escapeHtml(access_token_id)}</code></a>`
+        : `<code>${escapeHtml(access_token_id ?? '')}</code> (exchange not in this trail)`,
     ],
     proven,
   ]
@@ -98,8 +101,8 @@ export function exchangeFileOf({ index, request_id }: Pick<ProvenExchange, 'inde
   return `exchanges/${index}-${request_id.replaceAll(/[^0-9a-zA-Z-]/g, '_')}.tlog-proof`
 }
 
-function table(heads: string[], rows: string[][]): string {
-  if (rows.length === 0) return '<p>None.</p>'
+function table(heads: string[], rows: string[][], none = 'None.'): string {
+  if (rows.length === 0) return `<p>${none}</p>`
   const head = `<tr>${heads.map((text) => `<th>${text}</th>`).join('')}</tr>`
   const body = rows.map((cells) => `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n')
   return `<div class="wide"><table>\n${head}\n${body}\n</table></div>`

@@ -117,6 +117,13 @@ describe('after the day', () => {
     expect(everything.join('\n')).not.toContain('workload-2')
   })
 
+  test('on the page, the access token of each request leads to the exchange that issued it', () => {
+    const page = readFileSync(join(folder, 'index.html'), 'utf8')
+    const [links, targets] = [page.matchAll(/href="#([^"]+)"/g), page.matchAll(/id="([^"]+)"/g)]
+    const tokens = [...targets].map(([, id]) => id)
+    expect([...links].map(([, id]) => tokens.indexOf(id))).toEqual([0, 0, 1])
+  })
+
   test('one request has a proof that the verifier key alone checks, over HTTP', async () => {
     const auditor = await federation.admin<{ key: string }>('keys.create', { name: 'auditor', role: 'auditor' })
     const path = `/workload-identity/audit/proof?request_id=${requestIds[1]}`
