@@ -33,8 +33,7 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
   const { info, entry } = pending
   const { response, abort, whenClientLeaves, upstream } = forwarded
   const { status } = response
-  const { headers } = forwarded
-  for (const name in pending.moreHeaders) headers.set(name, pending.moreHeaders[name] ?? '')
+  const headers = Object.assign(forwarded.headers, pending.moreHeaders)
   if (status >= 400) logUpstreamRefusal(forwarded, pending)
   if (status === 401) {
     abort()

@@ -95,5 +95,5 @@ async function readLists(
 
 /** Copies the headers: those of a response are changed later. */
 function relay({ status, headers, body }: ListResponse): Response {
-  return new Response(body.byteLength === 0 ? null : body, { status, headers: new Headers(headers) })
+  return new Response(body.byteLength === 0 ? null : body, { status, headers })
 }

@@ -5,7 +5,7 @@ import type { Upstream } from '../upstream/targets.ts'
 import { listFailed, type Model, modelsIn } from './model-list.ts'
 
 /** A whole response to `/models`. */
-export type ListResponse = { status: number; headers: Headers; body: Uint8Array<ArrayBuffer> }
+export type ListResponse = { status: number; headers: Readonly<Record<string, string>>; body: Uint8Array<ArrayBuffer> }
 export type ModelList = {
   response: ListResponse
   /** @throws Fault `bad_gateway` when the response is not a list */

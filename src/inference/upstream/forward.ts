@@ -22,7 +22,8 @@ export type UpstreamContext = {
 export type UpstreamResponse = {
   upstream: Upstream
   response: Response
-  headers: Headers
+  /** Those to return, by lower-case name. */
+  headers: Record<string, string>
   /** Aborts the upstream call at once. */
   abort: () => void
   /** Sets what happens when the client leaves, instead of aborting the call. */

@@ -105,12 +105,16 @@ export function selectForwarded(from: Headers, names: readonly string[]): Record
   return headers
 }
 
-/** The headers to return, without the credentials that the upstream got. */
-export function selectReturned(from: Headers, isReturned: HeaderFilter, credentials: readonly string[]): Headers {
+/** The headers to return, by lower-case name, without the credentials that the upstream got. Not as `Headers`, which a collector frees slowly. */
+export function selectReturned(
+  from: Headers,
+  isReturned: HeaderFilter,
+  credentials: readonly string[],
+): Record<string, string> {
   const ofConnection = namedByConnection(from)
-  const headers = new Headers()
+  const headers: Record<string, string> = {}
   from.forEach((value, name) => {
-    if (isReturned(name) && !ofConnection.includes(name)) headers.set(name, redactHeader(value, credentials))
+    if (isReturned(name) && !ofConnection.includes(name)) headers[name] = redactHeader(value, credentials)
   })
   return headers
 }
