@@ -1,7 +1,8 @@
 // What budgets cost and how exactly they hold: requests beyond a budget of 200 with 64 clients, on one node and on three, beside the limit of
 // a key, which holds nothing; CPU time of a request without budgets, with one and with ten that are far from their limits; and the memory of a
 // hundred thousand values of one budget.
-import { cpSync } from 'node:fs'
+import { cpSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { runCommand } from '../support/latchkey.ts'
 import { drive, orderOf } from './contest.ts'
 import { askWhole } from './gateway.ts'
@@ -16,7 +17,7 @@ const budgetRequests = 200
 const clients = 64
 const cpuClients = 32
 const cpuTurns = Number(process.env.BENCH_BUDGET_TURNS ?? 60)
-const [settleMilliseconds, loadMilliseconds] = [40, 250]
+const loadMilliseconds = 250
 const warmUpMilliseconds = Number(process.env.BENCH_WARM_UP ?? 8_000)
 /** Each round of the first part takes about five seconds on three nodes. */
 const overshootRoundsMax = 5
@@ -84,24 +85,18 @@ async function post({ nodes, managementKey }: NodeArm, path: string, body: objec
 }
 
 const budgetCounts = [0, 1, 10]
-const budgetsMost = 10
 const nameOf = (count: number) => `latchkey with ${count === 0 ? 'no' : count} budget${count === 1 ? '' : 's'}`
 
 /**
- * One server, whose budgets are switched off and on between short loads: two processes of the same program differ by more than budgets cost.
- * Each turn loads each number of budgets once, in an order that changes.
+ * One server with a key for each number of budgets, loaded in short turns: two processes of the same program differ by more than budgets cost,
+ * and so does one process after its budgets have changed. Each turn loads each key once, in an order that changes.
  */
 async function measureCpu(origin: string, note: (text: string) => void): Promise<Result[]> {
   const served = await serveWithBudgets(origin)
-  const loads = budgetCounts.map((count) => ({ count, figures: [] as number[] }))
-  await load(served, budgetCounts.at(-1) ?? 0, warmUpMilliseconds)
+  const loads = budgetCounts.map((count) => ({ count, key: served.keys.get(count) ?? '', figures: [] as number[] }))
+  for (const { key } of loads) await load(served, key, warmUpMilliseconds / budgetCounts.length)
   for (let turn = 0; turn < cpuTurns; turn++)
-    for (const { count, figures } of orderOf(loads, turn)) {
-      await served.switchTo(count)
-      // What a change of budgets leaves to do is not measured.
-      await load(served, count, settleMilliseconds)
-      figures.push(await load(served, count, loadMilliseconds))
-    }
+    for (const { key, figures } of orderOf(loads, turn)) figures.push(await load(served, key, loadMilliseconds))
   await served.stop()
   const [none = [], ...others] = loads.map(({ figures }) => figures)
   for (const [index, figures] of others.entries()) {
@@ -114,40 +109,41 @@ async function measureCpu(origin: string, note: (text: string) => void): Promise
   }))
 }
 
-type ServedBudgets = Gateway & { key: string; switchTo: (count: number) => Promise<void> }
+type ServedBudgets = Gateway & { keys: ReadonlyMap<number, string> }
 
 /** Sends requests for so long. Returns the CPU time of each, in microseconds. */
-async function load(served: ServedBudgets, count: number, milliseconds: number): Promise<number> {
+async function load(served: ServedBudgets, key: string, milliseconds: number): Promise<number> {
   const before = cpuMicroseconds(served.pid)
-  const cell = { load: nameOf(count), concurrency: cpuClients, milliseconds }
-  const { latencies } = await drive(served, cell, () => askWhole(served, served.key))
+  const cell = { load: 'JSON', concurrency: cpuClients, milliseconds }
+  const { latencies } = await drive(served, cell, () => askWhole(served, key))
   return (cpuMicroseconds(served.pid) - before) / latencies.length
 }
 
 async function serveWithBudgets(origin: string): Promise<ServedBudgets> {
   const settings = { LATCHKEY_UPSTREAM_URL: `${origin}/v1`, LATCHKEY_UPSTREAM_API_KEY: 'upstream-secret' }
-  const { run, serve } = await installLatchkey(settings)
-  const { key } = await run('keys', 'create', '--name', 'key')
-  const { key: managementKey } = await run('keys', 'create', '--name', 'admin', '--management')
+  const { folder, run, serve } = await installLatchkey(settings)
   await run('prices', 'set', 'bench', '--prompt', '1', '--completion', '1')
-  for (let index = 0; index < budgetsMost; index++) {
-    const each = index % 2 === 0 ? [] : ['--each', 'key']
-    await run('budgets', 'create', '--name', `b${index}`, '--windows', 'month=1000000usd', ...each)
+  const keys = new Map<number, string>()
+  for (const count of budgetCounts) {
+    const name = `key-${count}`
+    keys.set(count, (await run('keys', 'create', '--name', name)).key)
+    const scope = join(folder, `${name}.json`)
+    writeFileSync(scope, JSON.stringify({ keys: [name] }))
+    for (let index = 0; index < count; index++) {
+      const each = index % 2 === 0 ? [] : ['--each', 'key']
+      const windows = ['--windows', 'month=1000000usd', '--applies-to', scope]
+      await run('budgets', 'create', '--name', `${name}-${index}`, ...windows, ...each)
+    }
   }
   const { baseUrl, pid, stop } = await serve()
-  const enable = async (index: number, enabled: boolean) => {
-    const headers = { authorization: `Bearer ${managementKey}`, 'content-type': 'application/json' }
-    const init = { method: 'PATCH', headers, body: JSON.stringify({ enabled }) }
-    const response = await fetch(`${baseUrl}/budgets/b${index}`, init)
-    if (!response.ok) throw new Error(await response.text())
+  const common = {
+    url: `${baseUrl}/chat/completions`,
+    headers: {},
+    credentials: async () => [...keys.values()],
+    pid,
+    stop,
   }
-  let isOn = budgetsMost
-  const switchTo = async (count: number) => {
-    for (; isOn < count; isOn++) await enable(isOn, true)
-    for (; isOn > count; isOn--) await enable(isOn - 1, false)
-  }
-  const common = { url: `${baseUrl}/chat/completions`, headers: {}, credentials: async () => [key], pid, stop }
-  return { ...common, name: 'latchkey', key, switchTo }
+  return { ...common, name: 'latchkey', keys }
 }
 
 const resamples = 2_000
