@@ -83,7 +83,7 @@ export function createFairQueue(bounds: Bounds, dependencies: Dependencies): Fai
       ticket.servers = [...ticket.servers, server]
       enqueue(serverOf(state, server), ticket)
     },
-    end: (ticket, cost = ticket.cost) => end(state, ticket, cost),
+    end: (ticket, cost) => end(state, ticket, cost),
     startAll: () => startAll(state),
     at: (server) => state.servers.get(server) ?? none,
     ofKey: (key) => state.keys.get(key) ?? none,
@@ -112,13 +112,13 @@ function arrive(state: State, ticket: Ticket): ReturnType<FairQueue['arrive']> {
   return 'waiting'
 }
 
-function end(state: State, ticket: Ticket, cost: number): void {
+function end(state: State, ticket: Ticket, cost: number | undefined): void {
   const server = state.running.get(ticket)
   if (server === undefined) return
   state.running.delete(ticket)
   const at = serverOf(state, server)
   at.running -= 1
-  correct(at, ticket, cost)
+  if (cost !== undefined) correct(at, ticket, cost)
   keyOf(state, ticket).running -= 1
   countBudgets(state, ticket, -1)
   if (state.waiting.size > 0) startAll(state)

@@ -25,26 +25,31 @@ export type Ticket = {
   readonly isRetry: boolean
 }
 
-/** The requests of a counter that wait, oldest first. `start` is the virtual time at which the next one starts. */
-type Flow = { start: number; weight: number; class: QueueClass; readonly tickets: Set<Ticket> }
+/**
+ * The requests of a counter that wait, oldest first. `start` is the virtual time at which the next one starts. `ratio`: what its requests
+ * took lately, beside what was expected of them. Without it, who runs at the moment would look far dearer than they are, and two counters
+ * with short responses would take turns at two places whatever their weights.
+ */
+type Flow = { start: number; weight: number; class: QueueClass; ratio: number; readonly tickets: Set<Ticket> }
+/** What a ticket was charged when it started, and where its flow stood after it. */
+type Charge = { amount: number; finish: number }
 
-/** A server is busy from the moment when a request waits for it until none does. `virtualTime`, `flows` and `finishes` last as long. */
+/** A server is busy from the moment when a request waits for it until none does. `virtualTime`, `flows` and `charges` last as long. */
 export type ServerQueue = {
   running: number
   waiting: number
   virtualTime: number
   /** Of counters that wait or have a debt: callers choose the names of some, so others are forgotten. */
   readonly flows: Map<string, Flow>
-  /** Where the flow of each started ticket stood after it. */
-  finishes: WeakMap<Ticket, number>
+  charges: WeakMap<Ticket, Charge>
   readonly retries: Set<Ticket>
   readonly passedOver: Record<QueueClass, number>
 }
 
 export function createServerQueue(): ServerQueue {
   const passedOver = { interactive: 0, normal: 0, batch: 0 }
-  const finishes = new WeakMap<Ticket, number>()
-  return { running: 0, waiting: 0, virtualTime: 0, flows: new Map(), finishes, retries: new Set(), passedOver }
+  const charges = new WeakMap<Ticket, Charge>()
+  return { running: 0, waiting: 0, virtualTime: 0, flows: new Map(), charges, retries: new Set(), passedOver }
 }
 
 /** A counter that begins to wait has no credit from before. An edited weight or class applies to all its requests that wait. */
@@ -63,7 +68,7 @@ export function dequeue(server: ServerQueue, ticket: Ticket): void {
   if (isRemoved) server.waiting -= 1
   if (server.waiting > 0) return
   server.flows.clear()
-  server.finishes = new WeakMap()
+  server.charges = new WeakMap()
   server.virtualTime = 0
   for (const each of queueClasses) server.passedOver[each] = 0
 }
@@ -79,22 +84,24 @@ export function takeNext(server: ServerQueue, isHeld: (ticket: Ticket) => boolea
   for (const each of ready) server.passedOver[each] = each === chosen ? 0 : server.passedOver[each] + 1
   const { flow, ticket } = first
   server.virtualTime = Math.max(server.virtualTime, flow.start)
-  flow.start += ticket.cost / flow.weight
-  server.finishes.set(ticket, flow.start)
+  const amount = Math.max(1, ticket.cost * flow.ratio)
+  flow.start += amount / flow.weight
+  server.charges.set(ticket, { amount, finish: flow.start })
   return ticket
 }
 
 /** A counter whose request was more work than expected starts later next time, and earlier after less. What started at once was free. */
 export function correct(server: ServerQueue, ticket: Ticket, cost: number): void {
-  const finish = server.finishes.get(ticket)
-  if (finish === undefined) return
-  const flow = flowOf(server, ticket, finish)
-  flow.start = Math.max(server.virtualTime, flow.start + (cost - ticket.cost) / flow.weight)
+  const charge = server.charges.get(ticket)
+  if (charge === undefined) return
+  const flow = flowOf(server, ticket, charge.finish)
+  flow.start = Math.max(server.virtualTime, flow.start + (cost - charge.amount) / flow.weight)
+  flow.ratio = (flow.ratio + cost / ticket.cost) / 2
 }
 
 /** The flow of a counter, or one that begins at `start`. */
 function flowOf({ flows }: ServerQueue, { counter, weight, class: queueClass }: Ticket, start: number): Flow {
-  const flow = flows.get(counter) ?? { start, weight, class: queueClass, tickets: new Set() }
+  const flow = flows.get(counter) ?? { start, weight, class: queueClass, ratio: 1, tickets: new Set() }
   flows.set(counter, flow)
   return flow
 }

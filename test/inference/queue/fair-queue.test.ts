@@ -216,6 +216,30 @@ describe('a busy server', () => {
     expect(countOf(drain(queue, [...started.splice(0)], started, 40))).toEqual({ a: 20, b: 20 })
   })
 
+  test.each([1, 2, 4, 16])(
+    'is shared by weight at %p places, although all responses are shorter than expected',
+    (places) => {
+      const { queue, started } = queueWith({ gpu: places })
+      const running = many(places, { counter: 'first' })
+      for (const each of running) queue.arrive(each)
+      const waiting = 200
+      for (let each = 0; each < waiting; each += 1)
+        for (const [counter, weight] of [
+          ['a', 4],
+          ['b', 1],
+        ] as const)
+          queue.arrive(ticket({ counter, weight, cost: 1_034 }))
+      const order: string[] = []
+      for (let ended = running.shift(); ended !== undefined && order.length < waiting; ended = running.shift()) {
+        queue.end(ended, 10)
+        running.push(...started)
+        order.push(...started.splice(0).map(({ counter }) => counter))
+      }
+      const { a = 0, b = 0 } = countOf(order)
+      expect(a / b).toBeWithin(3.5, 4.5)
+    },
+  )
+
   test('applies a weight that was changed to what waits', () => {
     const { queue, started } = queueWith({ gpu: 1 })
     const first = ticket({ counter: 'd' })
