@@ -10,6 +10,7 @@ const { repeat, returned } = (await import(`${import.meta.dirname}/../../src/pag
 type Global = { document?: unknown; addEventListener?: unknown; removeEventListener?: unknown }
 const kept = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout }
 const document = Object.assign(new EventTarget(), { hidden: false })
+const held = Symbol('a held timer')
 /** The timer that waits, if one does. */
 let timer: { act: () => void; milliseconds: number } | undefined
 let [times, isIdle, isPaused] = [0, false, false]
@@ -36,11 +37,17 @@ beforeAll(() => {
   global.document = document
   global.addEventListener = window.addEventListener.bind(window)
   global.removeEventListener = window.removeEventListener.bind(window)
-  const hold = (fired: () => void, milliseconds: number) => {
+  // Those of everything else in this process go on.
+  const hold = (fired: () => void, milliseconds: number, ...more: unknown[]) => {
+    if (milliseconds !== 3_000 && milliseconds !== 15_000) return kept.setTimeout(fired, milliseconds, ...more)
     timer = { act: fired, milliseconds }
-    return 1
+    return held
   }
-  Object.assign(globalThis, { setTimeout: hold, clearTimeout: () => (timer = undefined) })
+  const drop = (dropped: Parameters<typeof clearTimeout>[0] | typeof held) => {
+    if (dropped === held) timer = undefined
+    else kept.clearTimeout(dropped as Parameters<typeof clearTimeout>[0])
+  }
+  Object.assign(globalThis, { setTimeout: hold, clearTimeout: drop })
 })
 afterAll(() => {
   Object.assign(globalThis, kept)
