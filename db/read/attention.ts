@@ -75,7 +75,7 @@ const unknownCostsMax = 1_000
 export function readUnknownCosts(orm: Orm, since: number): Promise<UnknownCosts[]> {
   return orm.all<UnknownCosts>(sql`
     select key_id as "keyId", policy_id as "policyId", model, sum(requests) as requests from (
-      select key_id, policy_id, model, requests_without_cost as requests from usage_hours
+      select key_id, policy_id, model, requests_without_cost as requests from hour_totals
         where hour >= ${since} and requests_without_cost > 0
       union all
       select key_id, coalesce(policy_id, ''), coalesce(model, ''), 1 from usage where id > ${sql.raw(summedUsageId)} and ${costUnknown})
