@@ -229,6 +229,9 @@ describe('a budget', () => {
     })
     await ask(key)
     expect((await ask(key)).body.error?.metadata).toMatchObject({ budget: 'long', per: 'month' })
+    const { findings } = await latchkey.admin<{ findings: Row[] }>('doctor.examine', { organization: 'default' })
+    const found = findings.find(({ code }) => code === 'budget_refuses')
+    expect(found?.names).toEqual(expect.arrayContaining(['short', 'long']))
   })
 })
 

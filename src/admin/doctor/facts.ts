@@ -20,6 +20,7 @@ import type { Needs } from '../operation/context.ts'
 import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
 import { budgetShare, type FailingWebhook, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
+import { readSpentBudgets } from './spent-budgets.ts'
 import { readUnpriced } from './unpriced.ts'
 
 export type OrganizationContext = Needs<
@@ -36,6 +37,7 @@ export async function readOrganizations(
   const policies = await readPolicies(context, since, only)
   const issuers = await readIssuers(context, only)
   const budgets = await readBudgets(context, only)
+  const spentBudgets = await readSpentBudgets(context, only)
   const unpriced = await readUnpriced(context, only)
   const webhooks = await readWebhooks(context)
   const isAlone = registry.organizations.size === 1
@@ -48,6 +50,7 @@ export async function readOrganizations(
     policies: policies.get(organization.id) ?? { total: 0, names: new Map() },
     exchangesSince: since,
     budgets: budgets.get(organization.id) ?? [],
+    spentBudgets: spentBudgets.get(organization.id) ?? [],
     unpriced: unpriced.get(organization.id),
     webhooks: webhooks.get(organization.id) ?? [],
   }))

@@ -65,6 +65,7 @@ export const remedies: Partial<Record<string, Act>> = {
   backup_old: 'backup.create',
   budget_cost_unknown: 'prices.set',
   budget_nearly_spent: 'keys.update',
+  budget_refuses: 'budgets.top_up',
   budget_spent: 'keys.update',
   issuer_bundle_missing: 'issuers.import',
   issuer_bundle_signer_removed: 'issuers.update',

@@ -20,8 +20,9 @@ export type OrganizationFacts = {
   policies: PolicyFacts
   /** Exchanges before this time were not read. */
   exchangesSince: number
-  /** `spent` and `limit` in the same unit. */
+  /** Of single keys; `spent` and `limit` in the same unit. */
   budgets: readonly { name: string; spent: number; limit: number }[]
+  spentBudgets?: readonly SpentBudget[]
   unpriced?: UnpricedFacts | undefined
   /** Those whose last attempts failed. `since` in milliseconds. */
   webhooks?: readonly FailingWebhook[]
@@ -29,6 +30,9 @@ export type OrganizationFacts = {
 
 /** Requests that budgets in dollars counted as free lately, because their models have no price; `models` has an empty text for none. */
 export type UnpricedFacts = { requests: number; models: Set<string>; budgets: Set<string> }
+
+/** A budget that refuses requests: of `count` values, some of which are in `values`; none where it counts everything together. `resetsAt`: of the last. */
+export type SpentBudget = { name: string; values: string[]; count: number; resetsAt: number }
 
 export type FailingWebhook = { name: string; attempts: number; since: number; problem: string }
 
@@ -42,6 +46,7 @@ export function judgeOrganization(facts: OrganizationFacts, now: number): Findin
     ...facts.issuers.flatMap((issuer) => judgeIssuer(issuer, within, now)),
     ...judgePolicies(facts, within),
     ...judgeBudgets(facts, within),
+    ...judgeSpentBudgets(facts, within),
     ...judgeUnpriced(facts, within),
     ...judgeWebhooks(facts, within, now),
   ]
@@ -109,6 +114,33 @@ function judgeBudgets({ budgets }: OrganizationFacts, within: string): Finding[]
     return [finding({ level, area: 'budgets', code, message, action }, names)]
   })
 }
+
+/** Of many budgets, the sentence has the values of these. */
+const spentBudgetsMax = 5
+
+function judgeSpentBudgets({ spentBudgets = [] }: OrganizationFacts, within: string): Finding[] {
+  if (spentBudgets.length === 0) return []
+  const names = spentBudgets.map(({ name }) => name)
+  const more = names.length - spentBudgetsMax
+  const texts = spentBudgets.slice(0, spentBudgetsMax).map(spentText)
+  const message = `${counted(names, 'budget is', 'budgets are')} spent${within}, so requests are refused: ${texts.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+  const action = 'latchkey budgets top-up BUDGET, or: latchkey budgets update BUDGET, or wait for the reset'
+  return [finding({ level: 'error', area: 'budgets', code: 'budget_refuses', message, action }, names)]
+}
+
+function spentText({ name, values, count, resetsAt }: SpentBudget): string {
+  const more = count - Math.min(values.length, spentValuesMax)
+  const rest = more > 0 ? ` and ${more} more` : ''
+  const listed = values
+    .slice(0, spentValuesMax)
+    .map((value) => (value === '' ? 'requests without a value' : JSON.stringify(value)))
+    .join(', ')
+  const of = values.length === 0 ? '' : ` for ${listed}${rest}`
+  const until = Number.isFinite(resetsAt) ? `until ${new Date(resetsAt).toISOString().slice(0, 16)}Z` : 'for good'
+  return `${JSON.stringify(name)}${of}, ${until}`
+}
+
+const spentValuesMax = 5
 
 function judgeUnpriced({ unpriced }: OrganizationFacts, within: string): Finding[] {
   if (unpriced === undefined) return []

@@ -4,7 +4,7 @@
 import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { numberOf, numberProblem, numberText } from './number.js'
-import { callout, count, meter, moneyAlike } from './parts.js'
+import { at, callout, count, meter, moneyAlike } from './parts.js'
 import { href } from './router.js'
 
 /** @typedef {Budget['windows'][number]} Window */
@@ -134,6 +134,19 @@ export function meters(spent, money = spentMoney(spent)) {
       `${unit === 'usd' ? money(used) : count(used)} of ${amountText(unit, limit, money)} ${periodWords.get(per)}`,
     ),
   )
+}
+
+/** When requests are refused, and until when. @param {readonly Spent[]} spent @param {string} mode @returns {Content} */
+export function refusedNote(spent, mode) {
+  const full = spent.filter(({ remaining }) => remaining === 0)
+  if (mode !== 'block' || full.length === 0) return nothing
+  const resets = full.map(({ resets_at }) => resets_at)
+  const last = resets
+    .filter((each) => each !== null)
+    .sort()
+    .at(-1)
+  const until = resets.includes(null) ? 'until it is raised or topped up' : html`until ${at(last)}`
+  return html`<div class="small"><strong>Requests are refused</strong> ${until}</div>`
 }
 
 /** The requests of unknown cost of one counter. @param {readonly Spent[]} spent */

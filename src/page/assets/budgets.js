@@ -1,7 +1,15 @@
 // Budgets: the list with what was spent and what runs out next, and one budget with what each value spent, top-ups and edits.
 /** @import { Budget } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
-import { meters, spentMoney, windowsMoney, windowsText, withoutCostIn, withoutCostNote } from './budget-amounts.js'
+import {
+  meters,
+  refusedNote,
+  spentMoney,
+  windowsMoney,
+  windowsText,
+  withoutCostIn,
+  withoutCostNote,
+} from './budget-amounts.js'
 import { budgetForm } from './budget-form.js'
 import { topUp } from './budget-top-up.js'
 import { changeList } from './changes.js'
@@ -46,16 +54,16 @@ function valueName({ value, name }) {
 const shownSpent = ({ spent, values: [first] = [] }) => spent ?? first?.spent ?? []
 
 /** @param {Budget} budget @param {(value: number) => string} money */
-function spentCell({ spent, values = [], enabled, requests_without_cost: unknown = 0 }, money) {
+function spentCell({ spent, values = [], enabled, mode, requests_without_cost: unknown = 0 }, money) {
   const [first] = values
   if (!enabled) return html`<span class="muted">–</span>`
   const note =
     unknown === 0
       ? nothing
       : html`<div class="muted small">cost of ${count(unknown)} ${unknown === 1 ? 'request' : 'requests'} unknown</div>`
-  if (spent !== undefined) return html`${meters(spent, money)}${note}`
+  if (spent !== undefined) return html`${meters(spent, money)}${refusedNote(spent, mode)}${note}`
   if (first === undefined) return html`<span class="muted">nothing spent</span>`
-  return html`<div class="small">${valueName(first)}</div>${meters(first.spent, money)}${note}`
+  return html`<div class="small">${valueName(first)}</div>${meters(first.spent, money)}${refusedNote(first.spent, mode)}${note}`
 }
 
 /** @param {Page} page */
@@ -152,7 +160,7 @@ function one(page, id) {
 /** @param {Page} page @param {Budget} budget @param {(value?: string) => Promise<void>} addAmount */
 function overview(page, budget, addAmount) {
   return html`<section class="card">${details(budget)}</section>
-      ${budget.spent === undefined ? nothing : html`<section class="card stack">${heading('Spent')}${meters(budget.spent)}</section>`}
+      ${budget.spent === undefined ? nothing : html`<section class="card stack">${heading('Spent')}${meters(budget.spent)}${refusedNote(budget.spent, budget.mode)}</section>`}
       ${withoutCostNote(page, budget.requests_without_cost)}
       ${budget.values === undefined ? nothing : valuesOf(page, budget, addAmount)}
       ${budget.top_ups.length === 0 ? nothing : topUps(budget)}
@@ -201,7 +209,7 @@ function scopeText(scope) {
 /** @typedef {NonNullable<Budget['values']>[number]} Value */
 
 /** @param {Page} page @param {Budget} budget @param {(value: string) => Promise<void>} addAmount */
-function valuesOf(page, { values = [], value_count: all = 0 }, addAmount) {
+function valuesOf(page, { values = [], mode, value_count: all = 0 }, addAmount) {
   const money = spentMoney(values.flatMap(({ spent }) => spent))
   const hasUnknown = values.some(({ spent }) => withoutCostIn(spent) > 0)
   return html`<section class="stack">
@@ -210,7 +218,7 @@ function valuesOf(page, { values = [], value_count: all = 0 }, addAmount) {
       label: 'Spent by value',
       columns: [
         { title: 'Value', isHeader: true, cell: valueName },
-        { title: 'Spent', cell: ({ spent }) => meters(spent, money) },
+        { title: 'Spent', cell: ({ spent }) => html`${meters(spent, money)}${refusedNote(spent, mode)}` },
         ...(hasUnknown
           ? [
               {

@@ -1,5 +1,5 @@
-// Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Three requests for data.
-/** @import { ExchangeCounts, DoctorFinding, UsageReport, UsageRow } from '../../admin/transport/response-types.ts' */
+// Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Four requests for data.
+/** @import { ExchangeCounts, DoctorFinding, RefusedRequests, UsageReport, UsageRow } from '../../admin/transport/response-types.ts' */
 /** @import { Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'
@@ -72,7 +72,7 @@ function twice({ days }) {
 
 /** @type {View} */
 export const view = (page) => {
-  /** @type {{ findings?: DoctorFinding[], examinedAt?: string, counts?: ExchangeCounts, usage?: UsageReport }} */
+  /** @type {{ findings?: DoctorFinding[], examinedAt?: string, counts?: ExchangeCounts, usage?: UsageReport, refused?: RefusedRequests }} */
   const shown = {}
   // Each part appears when it arrives, and rests as long as it is good for.
   page.poll(async () => {
@@ -83,6 +83,9 @@ export const view = (page) => {
     shown.usage = await get('/usage', { by: 'day', ...twice(periodOf(page)) })
   }, 60)
   page.poll(async () => {
+    shown.refused = await get('/usage/refused')
+  }, 60)
+  page.poll(async () => {
     const { data } = await get('/workload-identity/findings', { installation: true })
     ;[shown.findings, shown.examinedAt] = [data.findings, data.examined_at]
   }, 120)
@@ -91,14 +94,14 @@ export const view = (page) => {
     void page.refresh()
   }
   return () => {
-    const { findings, counts, usage, examinedAt } = shown
+    const { findings, counts, usage, refused, examinedAt } = shown
     const period = periodOf(page)
     const isUnused = counts?.data.every(({ issued }) => issued === 0)
     return html`${planNotice(page)}
       ${isUnused ? callout('info', html`No token was issued in the last ${period.span}. <a href="#/start">Get started</a> shows the three steps to one.`) : nothing}
       ${findings === undefined ? nothing : strip(findings, examinedAt)}
       <div class="tools"><div class="push">${timeSelect(page, choose)}</div></div>
-      ${tiles(period, counts, usage)}
+      ${tiles(period, counts, usage, refused)}
       <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(page, findings)}</section>
       <section class="card">${counts === undefined ? loading() : exchanges(cut(counts, period))}</section>
       <div class="columns even">
@@ -140,8 +143,8 @@ function strip(findings, examinedAt) {
 /** The last hours or days of the counts. @param {ExchangeCounts} counts @param {Period} period */
 const cut = (counts, { per, days }) => ({ ...counts, data: counts.data.slice(per === 'hour' ? -24 : -days) })
 
-/** @param {Period} period @param {ExchangeCounts | undefined} counts @param {UsageReport | undefined} usage */
-function tiles(period, counts, usage) {
+/** @param {Period} period @param {ExchangeCounts | undefined} counts @param {UsageReport | undefined} usage @param {RefusedRequests | undefined} refusedRequests */
+function tiles(period, counts, usage, refusedRequests) {
   const { per, days, span } = period
   const parts = per === 'hour' ? 24 : days
   const exchanged = (/** @type {'issued' | 'refused'} */ name) => {
@@ -165,6 +168,7 @@ function tiles(period, counts, usage) {
     ${tile('Tokens issued', counts && count(issued.now), `in the last ${span}`, href(['exchanges'], { outcome: 'issued' }), issued)}
     ${tile('Exchanges refused', counts && count(refused.now), `in the last ${span}`, href(['exchanges'], { outcome: 'refused' }), refused)}
     ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['requests'], { time: days === 1 ? '24h' : `${days}d` }), requests)}
+    ${tile('Requests refused', refusedRequests && count(sum(refusedRequests.data.map((row) => row.requests))), 'in the last 24 hours', href(['requests'], { tab: 'refused' }), { now: 0 })}
     ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost' }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
   </div>`
 }

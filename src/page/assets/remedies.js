@@ -21,6 +21,7 @@ const deeds = {
     post: () => '/installation/backups',
     done: ({ file }) => `The backup is ${file}`,
   },
+  'budgets.top_up': { text: 'Open', to: (name) => href(['budgets'], { search: name }) },
   'issuers.import': { text: 'Import a bundle', isOnce: true, to: () => href(['bundles']) },
   'issuers.refresh': {
     text: 'Fetch keys now',

@@ -118,6 +118,11 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     ['error budget_spent', 'warning budget_nearly_spent'],
   ],
   [
+    'a budget of several keys that refuses requests',
+    () => ofOrganization({ spentBudgets: [{ name: 'teams', values: ['ci'], count: 1, resetsAt: now }] }),
+    ['error budget_refuses'],
+  ],
+  [
     'a budget in dollars with requests of unknown cost',
     () =>
       ofOrganization({
@@ -257,6 +262,21 @@ test('a finding names what it is about: a few in its sentence, a hundred beside 
       '250 policies in the organization "acme" cannot issue tokens because the key is disabled: "policy-0", "policy-1", "policy-2", "policy-3", "policy-4" and 245 more',
     names: names.slice(0, 100),
     count: 250,
+  })
+})
+
+test('a spent budget is named with its values, some of many, and with the time of its reset', () => {
+  const values = ['', 'a', 'b', 'c', 'd', 'e']
+  const [found] = ofOrganization({
+    spentBudgets: [
+      { name: 'teams', values, count: 120, resetsAt: now },
+      { name: 'all', values: [], count: 1, resetsAt: Number.POSITIVE_INFINITY },
+    ],
+  })
+  expect(found).toMatchObject({
+    message:
+      '2 budgets are spent, so requests are refused: "teams" for requests without a value, "a", "b", "c", "d" and 115 more, until 2027-01-31T00:00Z; "all", for good',
+    names: ['teams', 'all'],
   })
 })
 
