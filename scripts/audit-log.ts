@@ -31,7 +31,7 @@ function proveCommand(): Command {
       'audit prove --change 17 > change.tlog-proof',
     ],
   )
-    .option('--change <id>', 'a change, by the id that `audit changes --json` shows', wholeNumber)
+    .option('--change <id>', 'a change, by the number that `audit changes` shows', wholeNumber)
     .option('--record <id>', 'a record of the log itself, such as the totals of a day', wholeNumber)
     .addHelpText(
       'after',

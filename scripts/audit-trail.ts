@@ -1,6 +1,6 @@
 // `latchkey audit trail`: everything of one subject, from its tokens to their cost, as a folder for an auditor.
 import type { Command } from 'commander'
-import type { TrailCheck } from '../src/audit-log/trail.ts'
+import type { Totals, TrailCheck } from '../src/audit-log/trail.ts'
 import { writeTrail } from '../src/audit-log/trail-folder.ts'
 import { parseRequest, type TrailHead } from '../src/audit-log/trail-format.ts'
 import { parseVerifierKey } from '../src/audit-log/transparency/note.ts'
@@ -10,7 +10,7 @@ import { callOperation } from './shared/call-operation.ts'
 import { command, dependencies, givenTo, print, readConfig, withSettings } from './shared/command-line.ts'
 import { momentText } from './shared/option-values.ts'
 import { createProgress } from './shared/progress.ts'
-import { dollars, few, printable } from './shared/render.ts'
+import { counted, dollars, few, printable } from './shared/render.ts'
 
 export function trailCommand(): Command {
   const made = command(
@@ -84,11 +84,13 @@ export function trailResponse(head: TrailHead, check: TrailCheck) {
     exchanges: exchanges.length,
     requests: requests.length,
     requests_proven: proven.requests,
-    requests_of_open_days: open,
+    requests_of_open_days: open.requests,
+    tokens_of_open_days: open.tokens,
+    usd_of_open_days: open.nanodollars / nanodollarsPerDollar,
     requests_of_other_exchanges: requests.filter(({ isOfExchange }) => !isOfExchange).length,
     tokens: proven.tokens,
     usd: proven.nanodollars / nanodollarsPerDollar,
-    changes,
+    changes: changes.length,
     days: keyDays.map(({ day, key_id, shown, all }) => ({ day, key_id, requests: shown, requests_of_key: all })),
   }
 }
@@ -97,15 +99,36 @@ export function drawTrail(head: TrailHead, check: TrailCheck): string {
   const { problems, exchanges, requests, proven, open, changes, keyDays, witnesses } = check
   const others = requests.filter(({ isOfExchange }) => !isOfExchange).length
   const missing = keyDays.filter(({ shown, all }) => shown < all).length
+  const isRight = problems.length === 0
+  const isEmpty = isRight && exchanges.length + requests.length === 0
   return [
-    `${problems.length === 0 ? '✓' : '✗'} ${printable(head.subject)} of ${printable(head.issuer_url)} in ${printable(head.origin)}`,
-    `  ${exchanges.length} exchanges, ${proven.requests} requests, ${proven.tokens} tokens, ${dollars(proven.nanodollars / nanodollarsPerDollar)} USD; ${changes} changes explain them`,
-    ...(open > 0 ? [`  ${open} more requests are of days that have not ended (UTC): nothing proves them yet`] : []),
-    ...(others > 0 ? [`  ${others} requests used access tokens whose exchanges are not in this trail`] : []),
-    ...(missing > 0
-      ? [`  On ${missing} days a key made more requests than this trail has: those of other subjects, or ones left out`]
+    `${isRight ? '✓' : '✗'} ${printable(head.subject)} of ${printable(head.issuer_url)} in ${printable(head.origin)}`,
+    // What could not be checked has no numbers.
+    ...(isRight
+      ? [
+          `  ${counted(exchanges.length, 'exchange')}, ${totalsOf(proven)}; ${counted(changes.length, 'change')} explain them`,
+        ]
       : []),
-    ...witnesses.map(({ name, at }) => `✓ Cosigned by ${printable(name)} at ${new Date(at).toISOString()}`),
+    ...(isEmpty
+      ? ['  Nothing of this subject is in the trail: compare --subject, --issuer and the times with `latchkey audit`']
+      : []),
+    ...(open.requests > 0
+      ? [`  Not proven: ${totalsOf(open)}, of days whose totals the log does not have yet. Do not rely on them`]
+      : []),
+    ...(others > 0 ? [`  ${counted(others, 'request')} used access tokens whose exchanges are not in this trail`] : []),
+    ...(missing > 0
+      ? [
+          `  On ${counted(missing, 'day')} a key made more requests than this trail has: those of other subjects, or ones left out`,
+        ]
+      : []),
+    ...(isRight
+      ? witnesses.map(({ name, at }) => `✓ Cosigned by ${printable(name)} at ${new Date(at).toISOString()}`)
+      : []),
     ...problems.map((problem) => `  ✗ ${printable(problem)}`),
   ].join('\n')
+}
+
+function totalsOf({ requests, tokens, nanodollars }: Totals): string {
+  const usd = dollars(nanodollars / nanodollarsPerDollar)
+  return `${counted(requests, 'request')}, ${counted(tokens, 'token')}, ${usd} USD`
 }

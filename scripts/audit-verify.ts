@@ -2,9 +2,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { OperationResponse } from '../src/admin/operations.ts'
-import { type CheckedProof, checkRowProof, type ProofProblem } from '../src/audit-log/row-proof.ts'
+import { type CheckedProof, checkRowProof, proofProblems } from '../src/audit-log/row-proof.ts'
 import { checkTrailFolder, isTrail } from '../src/audit-log/trail-folder.ts'
 import { parseVerifierKey, type VerifierKey } from '../src/audit-log/transparency/note.ts'
+import { checkpointIn } from '../src/audit-log/transparency/proof.ts'
 import { type FolderCheck, verifyFolder } from '../src/audit-log/verify-folder.ts'
 import { Fault } from '../src/fault.ts'
 import { drawTrail, trailResponse } from './audit-trail.ts'
@@ -21,7 +22,7 @@ import {
 import { readTextFile } from './shared/input-files.ts'
 import { exitCodeFailed } from './shared/program.ts'
 import { createProgress } from './shared/progress.ts'
-import { moment, printable } from './shared/render.ts'
+import { counted, moment, printable } from './shared/render.ts'
 
 export function verifyCommand(): Command {
   const made = command(
@@ -34,8 +35,15 @@ export function verifyCommand(): Command {
     ],
   )
     .option('--verifier-key <verifier-key...>', 'verifier keys of the log, or files with one each', verifierKeys)
-    .option('--witness <verifier-key...>', 'verifier keys of witnesses, or files with one each', verifierKeys)
-    .option('--against <file...>', 'checkpoints that were kept elsewhere')
+    .option(
+      '--witness <verifier-key...>',
+      'verifier keys of witnesses, or files with one each; one must have signed',
+      verifierKeys,
+    )
+    .option(
+      '--against <file...>',
+      'checkpoints or proofs that were kept elsewhere, to compare with the folder of the log',
+    )
     .option('--archive <file...>', 'archives of exchanges, to compare with the folder of the log')
     .addHelpText(
       'after',
@@ -61,10 +69,15 @@ type OnProgress = (done: number, total: number) => void
 
 /** Keys, or files that hold one each. */
 export function verifierKeys(text: string, before: readonly VerifierKey[] = []): VerifierKey[] {
-  const key = parseVerifierKey(existsSync(text) ? readTextFile(text).trim() : text)
-  if (key === undefined)
-    throw new InvalidArgumentError('use the text that `latchkey audit key` shows, or a file with it')
-  return [...before, key]
+  const isFile = existsSync(text)
+  const key = parseVerifierKey(isFile ? readTextFile(text).trim() : text)
+  if (key !== undefined) return [...before, key]
+  if (isFile) throw new InvalidArgumentError('the file has no verifier key, or one that was mistyped')
+  throw new InvalidArgumentError(
+    /\+[0-9a-f]{8}\+/.test(text)
+      ? 'this verifier key was mistyped: use the text that `latchkey audit key` shows'
+      : 'it is neither a file nor a verifier key: use the text that `latchkey audit key` shows, or a file with it',
+  )
 }
 
 function keysOf({ options }: Arguments, name: 'verifierKey' | 'witness'): VerifierKey[] {
@@ -73,10 +86,11 @@ function keysOf({ options }: Arguments, name: 'verifierKey' | 'witness'): Verifi
 
 function checkpointsOf({ options }: Arguments): { name: string; text: string }[] {
   const files = (options.against ?? []) as unknown as string[]
-  return files.map((name) => ({ name, text: readTextFile(name) }))
+  return files.map((name) => ({ name, text: checkpointIn(readTextFile(name)) }))
 }
 
 async function verifyDatabase(given: Arguments, onProgress: OnProgress): Promise<Verdict> {
+  refuseOptions(given, 'the database', ['witness', 'archive'])
   const input = { against: checkpointsOf(given) }
   const response = await callOperation(readConfig(given.options), dependencies, 'audit.verify', input, { onProgress })
   return { isRight: response.ok, response, drawn: drawDatabase(response) }
@@ -90,8 +104,14 @@ async function verifyPath(path: string, given: Arguments, onProgress: OnProgress
       hint: ': its administrator gets it with `latchkey audit key`',
     })
   if (!existsSync(path)) throw new Fault('usage', `There is no file or folder ${JSON.stringify(path)}`)
-  if (!statSync(path).isDirectory()) return verifyProof(readTextFile(path), keys, witnessKeys)
-  if (await isTrail(path)) return verifyTrail(path, keys, witnessKeys)
+  if (!statSync(path).isDirectory()) {
+    refuseOptions(given, 'a proof', ['against', 'archive'])
+    return verifyProof(path, keys, witnessKeys)
+  }
+  if (await isTrail(path)) {
+    refuseOptions(given, 'a trail', ['against', 'archive'])
+    return verifyTrail(path, keys, witnessKeys)
+  }
   const archives = (given.options.archive ?? []) as unknown as string[]
   const against = checkpointsOf(given)
   const found = await verifyFolder({ folder: path, keys, witnessKeys, against, archives }, onProgress)
@@ -101,38 +121,38 @@ async function verifyPath(path: string, given: Arguments, onProgress: OnProgress
   return { isRight, response, drawn: drawFolder(found) }
 }
 
+/** An option that nothing would look at is refused: who gives it counts on it. */
+function refuseOptions({ options }: Arguments, what: string, names: ('against' | 'archive' | 'witness')[]): void {
+  const name = names.find((each) => options[each] !== undefined)
+  if (name !== undefined)
+    throw new Fault('usage', `--${name} needs a folder of the log: ${what} has nothing to compare with it`)
+}
+
 async function verifyTrail(folder: string, keys: VerifierKey[], witnessKeys: VerifierKey[]): Promise<Verdict> {
   try {
     const { head, ...check } = await checkTrailFolder(folder, keys, witnessKeys)
     const isRight = check.problems.length === 0
     return { isRight, response: trailResponse(head, check), drawn: drawTrail(head, check) }
   } catch (error) {
-    const problem = `The trail is damaged: ${(error as Error).message}`
+    const problem = (error as Error).message
     return { isRight: false, response: { ok: false, problems: [problem] }, drawn: `✗ ${printable(problem)}` }
   }
 }
 
-function verifyProof(text: string, keys: VerifierKey[], witnessKeys: VerifierKey[]): Verdict {
+function verifyProof(path: string, keys: VerifierKey[], witnessKeys: VerifierKey[]): Verdict {
+  const text = readTextFile(path)
   const results = keys.map((key) => checkRowProof(text, key, witnessKeys))
   const found = results.find(({ problem }) => problem === undefined) ?? (results[0] as CheckedProof)
   if (found.problem !== undefined)
-    return { isRight: false, response: { ok: false, problem: found.problem }, drawn: `✗ ${explained[found.problem]}` }
+    return {
+      isRight: false,
+      response: { ok: false, problem: found.problem },
+      drawn: `✗ ${printable(path)}: ${proofProblems[found.problem]}`,
+    }
   const { problem: _, row, request, ...proven } = found
   const ofDay = request === undefined ? {} : { request: { ...request, row: JSON.parse(request.row) as unknown } }
   const response = { ok: true, ...proven, row: JSON.parse(row) as unknown, ...ofDay }
   return { isRight: true, response, drawn: drawProof(found) }
-}
-
-const explained: Record<ProofProblem, string> = {
-  malformed: 'The file is not a proof, or it is damaged',
-  other_log: 'The proof belongs to a log that the key does not sign',
-  unsigned: 'The key has not signed the checkpoint of this proof',
-  wrong_signature: 'The signature of the checkpoint is wrong',
-  no_row: 'The proof does not bring its row along',
-  other_row: 'The row is not the one that the log has',
-  other_request: 'The day does not have this request as it is here',
-  not_included: 'The checkpoint does not have this entry',
-  wrong_cosignature: 'The signature of a witness is wrong',
 }
 
 function drawProof({
@@ -155,18 +175,20 @@ function drawProof({
   ].join('\n')
 }
 
-function drawWitnesses(witnesses: { name: string; at: number }[]): string[] {
-  return witnesses.map(
-    ({ name, at }) => `✓ Cosigned by ${printable(name)} at ${moment(new Date(at).toISOString())} UTC`,
-  )
+function drawWitnesses(witnesses: { name: string; at: number; size?: number }[]): string[] {
+  return witnesses.map(({ name, at, size }) => {
+    const entries = size === undefined ? '' : `, of ${counted(size, 'entry', 'entries')}`
+    return `✓ Cosigned by ${printable(name)} at ${moment(new Date(at).toISOString())} UTC${entries}`
+  })
 }
 
 function drawFolder(found: FolderCheck): string {
   const { problems, origin, size, checkpoints, kinds, pruned, checkpointsPruned, archived, witnesses } = found
+  if (origin === undefined) return problems.map((problem) => `✗ ${printable(problem)}`).join('\n')
   const counts = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`)
   return [
-    `${problems.length === 0 ? '✓' : '✗'} ${printable(origin ?? 'no log')}: ${size} entries (${counts.join(', ')})`,
-    `  It grew from ${checkpoints} older checkpoints`,
+    `${problems.length === 0 ? '✓' : '✗'} ${printable(origin)}: ${counted(size, 'entry', 'entries')}${counts.length === 0 ? '' : ` (${counts.join(', ')})`}`,
+    ...(checkpoints === 0 ? [] : [`  It grew from ${counted(checkpoints, 'older checkpoint')}`]),
     ...(pruned === 0
       ? []
       : [

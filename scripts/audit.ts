@@ -91,6 +91,7 @@ function changesCommand(): Command {
       drawReport(
         data,
         [
+          ['NUMBER', (row) => String(row.id)],
           ['TIME (UTC)', (row) => moment(row.at)],
           ['BY', whoOf],
           ['OPERATION', (row) => row.operation],

@@ -219,7 +219,7 @@ function matching({ organizationId, withCommon = false, kind, targetId, groupId,
   )
 }
 
-/** Lists the ids of the changes of these issuers, policies and keys, oldest first. */
+/** Lists the ids of the changes of these issuers, policies, keys and prices, oldest first. */
 export async function listChangeIdsOf(orm: Orm, targetIds: readonly string[]): Promise<number[]> {
   const [last] = await orm.select({ id: max(adminChanges.id) }).from(adminChanges)
   const found: number[] = []
@@ -231,7 +231,7 @@ export async function listChangeIdsOf(orm: Orm, targetIds: readonly string[]): P
         and(
           gte(adminChanges.id, from),
           lt(adminChanges.id, until),
-          inArray(adminChanges.kind, ['issuer', 'policy', 'key']),
+          inArray(adminChanges.kind, ['issuer', 'policy', 'key', 'price']),
           sql`${adminChanges.targetId} in (select value from json_each(${JSON.stringify(targetIds)}))`,
         ),
       )

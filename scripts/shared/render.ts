@@ -70,6 +70,11 @@ export function moment(time: string | null): string {
   return time === null ? '-' : time.slice(0, 19).replace('T', ' ')
 }
 
+/** A number with its noun, such as `1 request` or `2 entries`. */
+export function counted(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`
+}
+
 /** Joins the first few texts of a list and adds the number of the others. */
 export function few(texts: string[], shownMax: number): string {
   const more = texts.length - shownMax

@@ -51,6 +51,10 @@ async function prove(
   const signed = await auditLog.checkpoint()
   const found = 'id' in row ? await proveRow(orm, signed, row.source, row.id) : await row.prove(signed)
   if (found !== undefined && organization !== undefined) rejectForeign(context, found.line, organization)
+  if (found === undefined && input.change_id !== undefined)
+    throw new Fault('not_found', `The audit log has no change ${input.change_id}`, {
+      hint: ': `latchkey audit changes` shows the numbers',
+    })
   if (found === undefined)
     throw new Fault('not_found', 'The audit log does not cover this row', {
       hint: auditLog.settings.mode === 'changes' ? '; LATCHKEY_AUDIT_LOG leaves exchanges out' : '',

@@ -41,6 +41,7 @@ export const auditTrailOperations = {
 export type TrailItem = { kind: 'exchange' | 'change' | 'usage_day' | 'erasure' | 'request'; text: string }
 
 type TrailContext = Needs<'reader' | 'auditLog' | 'registry' | 'now' | 'onProgress'>
+/** `ids`: of everything whose changes explain the rows. */
 type Collection = { items: TrailItem[]; ids: Set<string> }
 
 /** @throws Fault `invalid` for more rows than a trail takes, `conflict` if the log leaves exchanges out */
@@ -115,7 +116,10 @@ async function collectRequests(
 ): Promise<void> {
   const add = (request: TrailRequest) => {
     items.push({ kind: 'request', text: JSON.stringify(request) })
-    named.add((JSON.parse(request.row) as { key_id: string }).key_id)
+    const { key_id, model } = JSON.parse(request.row) as { key_id: string; model: string | null }
+    named.add(key_id)
+    // A price is of a model, by its name.
+    if (model !== null) named.add(model)
   }
   const proven = new Set<string>()
   let left = [...ids]

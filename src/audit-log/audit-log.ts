@@ -14,7 +14,7 @@ import { createMutex, type ExclusiveRun } from '../scheduling/mutex.ts'
 import { openMasterKey } from '../tokens/keyring.ts'
 import { appendRows } from './append.ts'
 import type { Epoch } from './epochs.ts'
-import { publish, replaceText } from './folder.ts'
+import { publish, publishCheckpoint, replaceText } from './folder.ts'
 import type { AuditLogSettings } from './mode.ts'
 import { type AuditLogContext, checkpointFileFor, openLog, replaceKey } from './open-log.ts'
 import { createRecentTiles, type RecentTiles } from './recent-tiles.ts'
@@ -89,8 +89,9 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
     const size = await appendRows({ orm, reader, writer, mode: settings.mode, recent })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
     state.checkpointAt = now()
-    state.cosignedAt = (await newestCosigned(orm, epoch.name))?.at
-    await publishAll(context, epoch, signed, state, recent)
+    const cosigned = await newestCosigned(orm, epoch.name)
+    state.cosignedAt = cosigned?.at
+    await publishAll(context, epoch, { signed, cosigned }, state, recent)
     return { ...signed, origin: epoch.origin }
   }
 
@@ -194,14 +195,18 @@ function scheduled(
 async function publishAll(
   { database, auditLog: settings, log }: AuditLogContext,
   { name }: Epoch,
-  signed: LogCheckpoint,
+  { signed, cosigned }: { signed: LogCheckpoint; cosigned: LogCheckpoint | undefined },
   state: AuditLogState,
   recent: RecentTiles | undefined,
 ): Promise<void> {
   const file = checkpointFileFor(database)
   try {
     if (file !== undefined) await replaceText(file, signed.note)
-    if (settings.folder !== undefined) await publish(database.orm, join(settings.folder, name), signed, recent)
+    if (settings.folder !== undefined) {
+      const folder = join(settings.folder, name)
+      await publish(database.orm, folder, signed, recent)
+      if (cosigned !== undefined) await publishCheckpoint(folder, cosigned)
+    }
     state.folderFailure = undefined
   } catch (error) {
     state.folderFailure = describeError(error)

@@ -1,12 +1,13 @@
 // The tree of a log in a folder: reads every entry, and compares the hashes of all tiles. What a tile says counts for nothing unless it leads to
 // the root of a checkpoint, which the caller compares.
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OnProgress } from '../../db/read/slices.ts'
 import { createFrontier } from './transparency/frontier.ts'
 import { hashLeaf, isSameHash, perfectHash } from './transparency/merkle.ts'
 import {
   parseBundle,
+  parseTilePath,
   splitTile,
   type Tile,
   tileHeight,
@@ -36,7 +37,9 @@ export async function readTree(
   /** The hashes that the tiles of each level must have, from the entries. */
   const expected: Uint8Array[][] = []
   atSize(0, frontier.root)
+  const checkParts = await createPartCheck(folder, report)
   const checkTile = async (tile: Tile & { level: number }, hashes: Uint8Array[]) => {
+    await checkParts(tile, Buffer.concat(hashes))
     const bytes = await readBytes(folder, tile)
     const found = bytes && splitTile(bytes, tile.width)
     if (found === undefined) report(`${tilePath(tile)}: it is missing or damaged`)
@@ -61,6 +64,7 @@ export async function readTree(
       report(`${tilePath(bundle)}: it is missing or damaged`)
       return
     }
+    await checkParts(bundle, bytes ?? Buffer.of())
     const leaves = entries.map(hashLeaf)
     for (const entry of entries) count(kindIn(entry))
     await check(first, entries)
@@ -76,6 +80,30 @@ export async function readTree(
       const index = Math.floor(Math.floor(size / tileWidth ** level) / tileWidth)
       await checkTile({ level, index, width: hashes.length }, hashes)
     }
+}
+
+/**
+ * Finds the files of tiles from when these had fewer entries, or have more than the checkpoint. Returns a function that compares those of a
+ * tile with its bytes: the shorter must be how the longer begins.
+ */
+async function createPartCheck(folder: string, report: (problem: string) => void) {
+  const names = await readdir(join(folder, 'tile'), { recursive: true }).catch(() => [])
+  const tiles = names.flatMap((name) => parseTilePath(join('tile', name)) ?? [])
+  const parts = Map.groupBy(
+    tiles.filter(({ width }) => width < tileWidth),
+    (tile) => tilePath({ ...tile, width: tileWidth }),
+  )
+  return async (tile: Tile, bytes: Uint8Array) => {
+    for (const part of parts.get(tilePath({ ...tile, width: tileWidth })) ?? []) {
+      const found = part.width === tile.width ? undefined : await readBytes(folder, part)
+      // A server that publishes removes them once the tile is whole.
+      if (found === undefined) continue
+      const isWhole = (part.level === 'entries' ? parseBundle : splitTile)(found, part.width) !== undefined
+      const [shorter, longer] = part.width < tile.width ? [found, bytes] : [bytes, found]
+      if (!isWhole || Buffer.compare(shorter, longer.subarray(0, shorter.length)) !== 0)
+        report(`${tilePath(part)}: it is damaged, or not how ${tilePath(tile)} began`)
+    }
+  }
 }
 
 /** Checks a tile, and adds its hash to the level above if it is whole. */

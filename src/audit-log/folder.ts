@@ -66,9 +66,16 @@ export async function publish(
       await writeTile(folder, tile, Buffer.concat(await readHashes(orm, tile.level, ...spanOf(tile))))
   }
   await publishPrunings(orm, folder, signed)
-  await mkdir(join(folder, 'checkpoints'), { recursive: true })
-  await replaceText(join(folder, 'checkpoints', String(size)), note)
+  await publishCheckpoint(folder, signed)
   await replaceText(join(folder, 'checkpoint'), note)
+}
+
+/** Writes a checkpoint into `checkpoints`, if its file differs: a witness signs one that was published before. */
+export async function publishCheckpoint(folder: string, { size, note }: SignedSize): Promise<void> {
+  const path = join(folder, 'checkpoints', String(size))
+  if ((await readText(path)) === note) return
+  await mkdir(dirname(path), { recursive: true })
+  await replaceText(path, note)
 }
 
 function spanOf({ index, width }: Omit<Tile, 'level'>): [from: number, until: number] {

@@ -7,7 +7,7 @@ import { commitTo } from './entry.ts'
 import { openCheckpoint } from './transparency/checkpoint.ts'
 import { hashLeaf, isIncluded } from './transparency/merkle.ts'
 import { checkSignature, type VerifierKey } from './transparency/note.ts'
-import { formatProof, parseProof } from './transparency/proof.ts'
+import { checkpointIn, formatProof, parseProof } from './transparency/proof.ts'
 
 /** What a proof has about its row: the text that the tree holds, and what opens its commitment. `request`: of the day of which the row is the record. */
 export type ProvenRow = { entry: string; salt: string; row: string; request?: DayPlace | undefined }
@@ -24,17 +24,21 @@ const rowShape = type({
 })
 const entryShape = type({ '+': 'reject', v: '1', kind: 'string', at: 'string', commit: /^[0-9a-f]{64}$/ })
 
-/** Why a proof proves nothing. */
-export type ProofProblem =
-  | 'malformed'
-  | 'other_log'
-  | 'unsigned'
-  | 'wrong_signature'
-  | 'no_row'
-  | 'other_row'
-  | 'other_request'
-  | 'not_included'
-  | 'wrong_cosignature'
+/** Why a proof proves nothing, in words that follow the name of its file. */
+export const proofProblems = {
+  empty: 'it is empty',
+  malformed: 'it is not a proof, or it is damaged',
+  other_log: 'it belongs to a log that the verifier key does not sign',
+  unsigned: 'the verifier key has not signed its checkpoint',
+  wrong_signature: 'the signature of its checkpoint is wrong',
+  no_row: 'it does not bring its row along',
+  other_row: 'its row is not the one that the log has',
+  other_request: 'its day does not have the request as it is here',
+  not_included: 'its checkpoint does not have this entry',
+  wrong_cosignature: 'the signature of a witness is wrong',
+  no_witness: 'no witness of --witness has signed its checkpoint',
+} as const
+export type ProofProblem = keyof typeof proofProblems
 
 export type CheckedProof =
   | { problem: ProofProblem }
@@ -53,10 +57,10 @@ export type CheckedProof =
       witnesses: { name: string; at: number }[]
     }
 
-/** Checks everything that a proof says, with the key of the log and those of witnesses. A witness that has not signed is left out. */
+/** Checks everything that a proof says, with the key of the log and those of witnesses, of which at least one must have signed. */
 export function checkRowProof(text: string, key: VerifierKey, witnessKeys: readonly VerifierKey[] = []): CheckedProof {
   const proof = parseProof(text)
-  if (proof === undefined) return { problem: 'malformed' }
+  if (proof === undefined) return { problem: text.trim() === '' ? 'empty' : 'malformed' }
   const checkpoint = openCheckpoint(checkpointIn(text), key)
   if (typeof checkpoint === 'string') return { problem: checkpoint }
   const proven = parseRow(proof.extra)
@@ -75,11 +79,8 @@ export function checkRowProof(text: string, key: VerifierKey, witnessKeys: reado
     if (signature === 'wrong') return { problem: 'wrong_cosignature' }
     if (signature !== 'missing') witnesses.push({ name: witness.name, at: signature.at ?? 0 })
   }
+  if (witnessKeys.length > 0 && witnesses.length === 0) return { problem: 'no_witness' }
   return { problem: undefined, origin, index, size, kind: said.kind, at: said.at, row, request, witnesses }
-}
-
-function checkpointIn(text: string): string {
-  return text.slice(text.indexOf('\n\n') + 2)
 }
 
 /** What a proof has about its row, if the salt opens its entry; undefined otherwise. Whether the log has the entry is another question. */

@@ -29,15 +29,37 @@ export const trailRequest = type({
 })
 export type TrailRequest = typeof trailRequest.infer
 
-/** The proofs as texts. `changes`: of the issuer, the policies and the keys that exchanges name. */
-export type Trail = {
-  head: TrailHead
-  exchanges: string[]
-  changes: string[]
-  days: string[]
-  erasures: string[]
-  requests: TrailRequest[]
-}
+const columnText = type('string | null')
+/** What a trail reads of the row of a request. */
+export const ledgerRow = type({
+  id: 'number.integer',
+  at: '0 <= number.integer <= 8640000000000000',
+  ...{
+    request_id: 'string',
+    organization_id: 'string',
+    key_id: 'string',
+    endpoint: 'string',
+    status: 'number.integer',
+  },
+  ...{
+    issuer_id: columnText,
+    subject: columnText,
+    policy_id: columnText,
+    access_token_id: columnText,
+    model: columnText,
+  },
+  total_tokens: 'number.integer >= 0 | null',
+  cost_nanodollars: 'number.integer >= 0 | null',
+})
+export type LedgerRow = typeof ledgerRow.infer
+
+/** The folders of proofs. `changes`: of the issuer, of policies and keys that exchanges name, and of prices. */
+export const proofFolders = ['exchanges', 'changes', 'days', 'erasures'] as const
+export type ProofFolder = (typeof proofFolders)[number]
+
+/** The text of a proof, and the file that has it, such as `changes/17.tlog-proof`. */
+export type ProofFile = { file: string; text: string }
+export type Trail = { head: TrailHead; requests: TrailRequest[] } & Record<ProofFolder, ProofFile[]>
 
 /** @throws Fault `invalid` for text that is not the head of a trail */
 export function parseHead(text: string): TrailHead {

@@ -1,6 +1,7 @@
 // A trail as a page without scripts, which any browser opens from a folder. It shows only what was checked, and `audit verify` compares the
 // file with what this makes of the proofs: once a release has made trails, another look is another format (trail-format.ts).
-import type { ProvenExchange, ProvenRequest, TrailCheck } from './trail.ts'
+import type { ProvenExchange, ProvenRequest, Totals, TrailCheck } from './trail.ts'
+import { describeChange, type ProvenChange } from './trail-changes.ts'
 import type { TrailHead } from './trail-format.ts'
 
 const style = `
@@ -14,53 +15,124 @@ const style = `
   code { font-size: .9em; overflow-wrap: anywhere; }
   .wide { overflow-x: auto; }`
 
+/** A part of the page, and the file or folder that it shows. */
+type Part = { of: string; html: string }
+
 export function renderTrail(head: TrailHead, check: TrailCheck): string {
-  const { exchanges, requests, names, proven, open, keyDays, size, changes } = check
+  return partsOf(head, check)
+    .map(({ html }) => html)
+    .join('')
+}
+
+/** Names the files and folders that a page does not show as they are; none if it shows all. */
+export function findStaleParts(page: string, head: TrailHead, check: TrailCheck): string[] {
+  if (page === renderTrail(head, check)) return []
+  const stale = partsOf(head, check).filter(({ of, html }) => of !== allParts && !page.includes(html))
+  return stale.length === 0 ? [allParts] : [...new Set(stale.map(({ of }) => of))]
+}
+
+const allParts = 'the folder'
+
+function partsOf(head: TrailHead, check: TrailCheck): Part[] {
+  const { exchanges, requests, names, keyDays, changes } = check
   const name = (id: string | null) => (id === null ? '' : (names.get(id) ?? id))
-  const refused = exchanges.filter(({ outcome }) => outcome === 'refused').length
-  const facts: [string, string][] = [
-    ['Subject', head.subject],
-    ['Issuer', head.issuer_url],
-    ['Time', `${head.since ?? 'the beginning'} to ${head.until ?? head.made_at}`],
-    ['Log', head.origin],
-    ['Checkpoint', `${size} entries`],
-    ['Exchanges', `${exchanges.length}, of which ${refused} refused`],
-    ['Requests', `${proven.requests} in closed days${open > 0 ? `, and ${open} in days that are still open` : ''}`],
-    ['Tokens', String(proven.tokens)],
-    ['Cost', dollarsOf(proven.nanodollars)],
-    ['Changes', `${changes} of the issuer, its policies and their keys`],
+  return [
+    { of: 'trail.json', html: renderHead(head) },
+    { of: allParts, html: renderFacts(check) },
+    {
+      of: 'exchanges/',
+      html: section(
+        'Exchanges',
+        ['Time (UTC)', 'Outcome', 'Policy', 'Key', 'Access token', 'Proof'],
+        exchanges.map((row) => exchangeCells(row, name)),
+      ),
+    },
+    {
+      of: 'requests.ndjson',
+      html: section(
+        'Requests',
+        ['Time (UTC)', 'Model', 'Status', 'Tokens', 'Cost', 'Key', 'Access token', 'Proven'],
+        requests.map((row) => requestCells(row, name)),
+      ),
+    },
+    {
+      of: 'changes/',
+      html: section(
+        'Changes',
+        ['Time (UTC)', 'What', 'By', 'Operation', 'In words', 'Proof'],
+        changes.map((change) => changeCells(change, name)),
+      ),
+    },
+    {
+      of: 'days/',
+      html: section(
+        'Is something missing?',
+        ['Day', 'Key', 'Requests in this trail', 'Requests of the key'],
+        keyDays.map(({ day, key_id, shown, all }) => [
+          escapeHtml(day),
+          escapeHtml(name(key_id)),
+          String(shown),
+          String(all),
+        ]),
+        'A trail shows what is in the log, and cannot show that nothing was left out. The totals of a day say how many requests a key made in all.',
+        'No day with a request of this trail has ended yet.',
+      ),
+    },
+    { of: allParts, html: '</html>\n' },
   ]
+}
+
+function renderHead(head: TrailHead): string {
+  const title = `Audit trail of ${escapeHtml(head.subject)}`
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Audit trail of ${escapeHtml(head.subject)}</title>
+<title>${title}</title>
 <style>${style}
 </style>
-<h1>Audit trail of ${escapeHtml(head.subject)}</h1>
+<h1>${title}</h1>
 <p>This page proves nothing. Check the folder that it is in, as <a href="HOW-TO-CHECK.txt">HOW-TO-CHECK.txt</a> says.</p>
-<dl>
-${facts.map(([term, text]) => `<dt>${term}</dt><dd>${escapeHtml(text)}</dd>`).join('\n')}
-</dl>
-<h2>Exchanges</h2>
-${table(
-  ['Time (UTC)', 'Outcome', 'Policy', 'Key', 'Access token', 'Proof'],
-  exchanges.map((row) => exchangeCells(row, name)),
-)}
-<h2>Requests</h2>
-${table(
-  ['Time (UTC)', 'Model', 'Status', 'Tokens', 'Cost', 'Key', 'Access token', 'Proven'],
-  requests.map((row) => requestCells(row, name)),
-)}
-<h2>Is something missing?</h2>
-<p>A trail shows what is in the log, and cannot show that nothing was left out. The totals of a day say how many requests a key made in all.</p>
-${table(
-  ['Day', 'Key', 'Requests in this trail', 'Requests of the key'],
-  keyDays.map(({ day, key_id, shown, all }) => [escapeHtml(day), escapeHtml(name(key_id)), String(shown), String(all)]),
-  'No day with a request of this trail has ended yet.',
-)}
-</html>
-`
+${facts([
+  ['Subject', head.subject],
+  ['Issuer', head.issuer_url],
+  ['Time', `${head.since ?? 'the beginning'} to ${head.until ?? head.made_at}`],
+  ['Made at', head.made_at],
+  ['Log', head.origin],
+])}`
+}
+
+function renderFacts({ size, exchanges, proven, open, changes }: TrailCheck): string {
+  const refused = exchanges.filter(({ outcome }) => outcome === 'refused').length
+  return facts([
+    ['Checkpoint', `${size} entries`],
+    ['Exchanges', `${exchanges.length}, of which ${refused} refused`],
+    ['Proven', totalsOf(proven)],
+    ...(open.requests > 0 ? [['Not proven yet', totalsOf(open)] as [string, string]] : []),
+    ['Changes', `${changes.length} of the issuer, its policies, their keys and prices`],
+  ])
+}
+
+function totalsOf({ requests, tokens, nanodollars }: Totals): string {
+  return `${requests} ${requests === 1 ? 'request' : 'requests'}, ${tokens} tokens, ${dollarsOf(nanodollars)}`
+}
+
+function facts(list: [term: string, text: string][]): string {
+  return `<dl>\n${list.map(([term, text]) => `<dt>${term}</dt><dd>${escapeHtml(text)}</dd>`).join('\n')}\n</dl>\n`
+}
+
+function section(title: string, heads: string[], rows: string[][], text = '', none?: string): string {
+  return `<h2>${title}</h2>\n${text === '' ? '' : `<p>${text}</p>\n`}${table(heads, rows, none)}\n`
+}
+
+function changeCells(change: ProvenChange, name: Name): string[] {
+  const { at, kind, target_id: id, by, operation, file } = change
+  return [
+    escapeHtml(at),
+    escapeHtml(`${kind.replace('_', ' ')} ${name(id)}`),
+    ...[escapeHtml(by), escapeHtml(operation), escapeHtml(describeChange(change, name))],
+    `<a href="${escapeHtml(file)}"><code>${change.index}</code></a>`,
+  ]
 }
 
 type Name = (id: string | null) => string

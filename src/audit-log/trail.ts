@@ -1,12 +1,21 @@
 // A trail: everything that the log and the ledger have of one subject, from its tokens to their cost, with proofs. Its reader needs nothing but
 // the verifier key. Rules only.
 
+import { checkShape } from '../values/shape.ts'
 import { isInDay } from './day-place.ts'
 import type { ErasureBody } from './erasure-record.ts'
-import { type CheckedProof, checkRowProof } from './row-proof.ts'
-import type { Trail, TrailHead, TrailRequest } from './trail-format.ts'
+import { checkChanges, type ProvenChange, parseChange } from './trail-changes.ts'
+import {
+  type LedgerRow,
+  ledgerRow,
+  type ProofFile,
+  type Trail,
+  type TrailHead,
+  type TrailRequest,
+} from './trail-format.ts'
+import { createOpening, type OpenProof, type ProofState, type ProvenEntry, problemOfAll } from './trail-proofs.ts'
 import type { VerifierKey } from './transparency/note.ts'
-import { recordName, type UsageDayBody } from './usage-days.ts'
+import { isClosedBy, recordName, type UsageDayBody } from './usage-days.ts'
 
 export type ProvenExchange = {
   index: number
@@ -18,21 +27,6 @@ export type ProvenExchange = {
   key_id: string | null
   access_token_id: string | null
 }
-export type LedgerRow = {
-  at: number
-  request_id: string
-  organization_id: string
-  issuer_id: string | null
-  subject: string | null
-  key_id: string
-  policy_id: string | null
-  access_token_id: string | null
-  endpoint: string
-  model: string | null
-  status: number
-  total_tokens: number | null
-  cost_nanodollars: number | null
-}
 export type ProvenRequest = LedgerRow & { day: string | null; isOfExchange: boolean }
 export type KeyDay = { day: string; key_id: string; shown: number; all: number }
 
@@ -43,16 +37,17 @@ export type TrailCheck = {
   witnesses: { name: string; at: number }[]
   exchanges: ProvenExchange[]
   requests: ProvenRequest[]
-  /** How many changes are proven, and the names that they give to ids. */
-  changes: number
+  changes: ProvenChange[]
+  /** The names that changes give to ids. */
   names: Map<string, string>
   /** How many of the requests that a key made on a closed day are in the trail. */
   keyDays: KeyDay[]
   /** Of requests in closed days. */
-  proven: { requests: number; tokens: number; nanodollars: number }
-  /** Requests of days that are not closed: nothing proves them yet. */
-  open: number
+  proven: Totals
+  /** Of requests that the log does not have yet: nothing proves them. */
+  open: Totals
 }
+export type Totals = { requests: number; tokens: number; nanodollars: number }
 
 const problemsMax = 20
 
@@ -64,63 +59,42 @@ export function checkTrail(
   const { head } = trail
   const found: TrailCheck = {
     problems: [],
-    ...{ size: 0, witnesses: [], exchanges: [], requests: [], changes: 0, names: new Map(), keyDays: [] },
-    ...{ proven: { requests: 0, tokens: 0, nanodollars: 0 }, open: 0 },
+    ...{ size: 0, witnesses: [], exchanges: [], requests: [], changes: [], names: new Map(), keyDays: [] },
+    ...{ proven: { requests: 0, tokens: 0, nanodollars: 0 }, open: { requests: 0, tokens: 0, nanodollars: 0 } },
   }
   const report = (problem: string) => void (found.problems.length < problemsMax && found.problems.push(problem))
-  const open = createOpening(head, keys, witnessKeys, found, report)
-  for (const [number, text] of trail.exchanges.entries())
-    checkExchange(open(text, 'exchange', number), head, found, report)
-  const issuerUrls = new Set<string>()
-  for (const [number, text] of trail.changes.entries()) {
-    const change = open(text, 'change', number)
-    if (change === undefined) continue
-    found.changes += 1
-    const {
-      kind,
-      target_id: id,
-      after,
-    } = JSON.parse(change.row) as { kind: string; target_id: string; after: string | null }
-    const { name, issuer_url: url } = JSON.parse(after ?? '{}') as { name?: string; issuer_url?: string }
-    if (name !== undefined) found.names.set(id, name)
-    if (kind === 'issuer' && id === head.issuer_id && url !== undefined) issuerUrls.add(url)
+  const problem = problemOfAll(trail, keys, witnessKeys)
+  if (problem !== undefined) {
+    report(problem)
+    return found
   }
-  if (!issuerUrls.has(head.issuer_url)) report(`No change in the log says that the issuer is ${head.issuer_url}`)
-  checkRequests(trail, readDays(trail, open), found, report)
+  const state: ProofState = { size: 0, witnesses: [], newestAt: Date.parse(head.made_at) || 0 }
+  const open = createOpening(keys, witnessKeys, state, report)
+  for (const proof of trail.exchanges) checkExchange(open(proof, 'exchange'), proof, head, found, report)
+  for (const proof of trail.changes) {
+    const change = open(proof, 'change')
+    if (change !== undefined) found.changes.push(parseChange(proof.file, change))
+  }
+  for (const { target_id: id, after } of found.changes)
+    if (typeof after?.name === 'string') found.names.set(id, after.name)
+  checkChanges(found.changes, head, report)
+  const days = readDays(trail, open)
+  Object.assign(found, { size: state.size, witnesses: state.witnesses })
+  checkRequests(trail, days, { found, report, madeAt: state.newestAt })
+  const ids = [
+    ...found.exchanges.flatMap((each) => [each.policy_id, each.key_id]),
+    ...found.requests.map((each) => each.key_id),
+  ]
+  const known = new Set(found.changes.map(({ target_id: id }) => id))
+  for (const id of new Set(ids))
+    if (id !== null && !known.has(id))
+      report(`changes/: no change says what ${id} is, which exchanges or requests name`)
   return found
 }
 
-type Proven = Extract<CheckedProof, { problem: undefined }>
-type Open = (text: string, kind: string, number: number) => Proven | undefined
-
-/** Returns a function that checks a proof of a kind. No entry may be counted twice, and all must be under one checkpoint. */
-function createOpening(
-  { origin }: TrailHead,
-  keys: readonly VerifierKey[],
-  witnessKeys: readonly VerifierKey[],
-  found: TrailCheck,
-  report: (problem: string) => void,
-): Open {
-  const seen = new Set<number>()
-  return (text, kind, number) => {
-    const results = keys.map((key) => checkRowProof(text, key, witnessKeys))
-    const checked = results.find(({ problem }) => problem === undefined) ?? results[0]
-    const name = `proof ${number + 1} of kind ${kind}`
-    if (checked === undefined || checked.problem !== undefined)
-      return void report(`${name} proves nothing: ${checked?.problem ?? 'there is no key'}`)
-    if (checked.kind !== kind) return void report(`${name} is of an entry of kind ${checked.kind}`)
-    if (checked.origin !== origin) return void report(`${name} is of another log`)
-    if (seen.has(checked.index)) return void report(`${name} is there twice`)
-    if (found.size !== 0 && checked.size !== found.size) return void report(`${name} is under another checkpoint`)
-    seen.add(checked.index)
-    found.size = checked.size
-    found.witnesses = checked.witnesses
-    return checked
-  }
-}
-
 function checkExchange(
-  proven: Proven | undefined,
+  proven: ProvenEntry | undefined,
+  { file }: ProofFile,
   head: TrailHead,
   found: TrailCheck,
   report: (problem: string) => void,
@@ -128,7 +102,7 @@ function checkExchange(
   if (proven === undefined) return
   const row = JSON.parse(proven.row) as ProvenExchange & { subject: string | null; issuer_id: string | null }
   if (row.subject !== head.subject || row.issuer_id !== head.issuer_id) {
-    report(`the exchange ${row.request_id} is of another subject`)
+    report(`${file}: it is not of the subject in trail.json`)
     return
   }
   const { request_id, outcome, reason, policy_id, key_id, access_token_id } = row
@@ -145,16 +119,16 @@ function checkExchange(
 }
 
 /** The records of closed days by name, with the roots that they have since erasures. */
-function readDays({ days, erasures }: Trail, open: Open): Map<string, UsageDayBody> {
+function readDays({ days, erasures }: Trail, open: OpenProof): Map<string, UsageDayBody> {
   const known = new Map<string, UsageDayBody>()
-  for (const [number, text] of days.entries()) {
-    const proven = open(text, 'usage_day', number)
+  for (const proof of days) {
+    const proven = open(proof, 'usage_day')
     if (proven === undefined) continue
     const body = bodyOf<UsageDayBody>(proven)
     known.set(recordName(body), body)
   }
-  for (const [number, text] of erasures.entries()) {
-    const proven = open(text, 'erasure', number)
+  for (const proof of erasures) {
+    const proven = open(proof, 'erasure')
     const { organization_id, days: roots = [] } = proven === undefined ? {} : bodyOf<Partial<ErasureBody>>(proven)
     for (const { day, from, root } of roots) {
       const body = known.get(recordName({ organization_id: organization_id ?? '', day, from }))
@@ -164,34 +138,34 @@ function readDays({ days, erasures }: Trail, open: Open): Map<string, UsageDayBo
   return known
 }
 
-function bodyOf<Body>({ row }: Proven): Body {
+function bodyOf<Body>({ row }: ProvenEntry): Body {
   return JSON.parse((JSON.parse(row) as { body: string }).body) as Body
 }
 
 function checkRequests(
   { head, requests }: Trail,
   days: ReadonlyMap<string, UsageDayBody>,
-  found: TrailCheck,
-  report: (problem: string) => void,
+  { found, report, madeAt }: { found: TrailCheck; report: (problem: string) => void; madeAt: number },
 ): void {
+  const closedThrough = Math.max(0, ...[...days.values()].map(({ through }) => through))
   const tokens = new Set(found.exchanges.map(({ access_token_id: id }) => id))
   const seen = new Set<string>()
   const shown = new Map<string, KeyDay>()
-  for (const request of requests) {
-    const row = JSON.parse(request.row) as LedgerRow
-    const problem = requestProblem(request, row, head, days, seen)
-    if (problem !== undefined) {
-      report(`the request ${row.request_id}: ${problem}`)
+  for (const [number, request] of requests.entries()) {
+    const row = parseRow(request)
+    const isClosed = row !== undefined && (row.id <= closedThrough || isClosedBy(row.at, madeAt))
+    const problem =
+      row === undefined ? 'it has no row of the ledger' : requestProblem(request, row, head, days, { seen, isClosed })
+    if (row === undefined || problem !== undefined) {
+      report(`requests.ndjson, line ${number + 1}: ${problem}`)
       continue
     }
     found.requests.push({ ...row, day: request.day, isOfExchange: tokens.has(row.access_token_id) })
-    if (request.day === null) {
-      found.open += 1
-      continue
-    }
-    found.proven.requests += 1
-    found.proven.tokens += row.total_tokens ?? 0
-    found.proven.nanodollars += row.cost_nanodollars ?? 0
+    const totals = request.day === null ? found.open : found.proven
+    totals.requests += 1
+    totals.tokens += row.total_tokens ?? 0
+    totals.nanodollars += row.cost_nanodollars ?? 0
+    if (request.day === null) continue
     const name = `${request.day} ${row.key_id}`
     const keyDay = shown.get(name) ?? { day: request.day, key_id: row.key_id, shown: 0, all: 0 }
     keyDay.shown += 1
@@ -205,18 +179,27 @@ function checkRequests(
   found.keyDays = [...shown.values()]
 }
 
+function parseRow({ row }: TrailRequest): LedgerRow | undefined {
+  try {
+    return checkShape(ledgerRow, JSON.parse(row))
+  } catch {
+    return undefined
+  }
+}
+
 /** Why a row of the ledger counts for nothing; undefined if it is proven, or its day is open. */
 function requestProblem(
   request: TrailRequest,
   row: LedgerRow,
   { subject, issuer_id: issuerId, organization_id }: TrailHead,
   days: ReadonlyMap<string, UsageDayBody>,
-  seen: Set<string>,
+  { seen, isClosed }: { seen: Set<string>; isClosed: boolean },
 ): string | undefined {
   const { day, from, index } = request
   if (row.subject !== subject || row.issuer_id !== issuerId || row.organization_id !== organization_id)
-    return 'it is of another subject'
-  if (day === null) return undefined
+    return 'it is not of the subject in trail.json'
+  if (day === null)
+    return isClosed ? 'it says that its day is open, but the log has the totals of the day by then' : undefined
   const name = recordName({ organization_id, day, from })
   const record = days.get(name)
   if (record === undefined) return `no proof brings the totals of ${day} along`

@@ -56,6 +56,11 @@ export function nextClosingAt(now: number): number {
   return closedDaysEnd(now) + dayMilliseconds + patienceMilliseconds
 }
 
+/** Reports whether a request of that time has a record by then. One that was committed after its day was closed waits for the next closing. */
+export function isClosedBy(at: number, now: number): boolean {
+  return at < closedDaysEnd(now) - dayMilliseconds
+}
+
 type ClosingContext = { database: Pick<Database, 'orm' | 'reader'>; writer: Pick<Writer, 'write'>; now: () => number }
 
 /**

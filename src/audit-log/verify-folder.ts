@@ -23,7 +23,8 @@ export type FolderCheck = {
   checkpointsPruned: number
   /** How many archived exchanges are the ones that were logged. */
   archived: number
-  witnesses: { name: string; at: number }[]
+  /** Each with the size of the newest checkpoint that it has signed. */
+  witnesses: { name: string; at: number; size: number }[]
 }
 
 type FolderInput = {
@@ -51,7 +52,7 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
     report(`checkpoint: ${newest}`)
     return found
   }
-  const { origin, size, note } = newest
+  const { origin, size } = newest
   Object.assign(found, { origin, size })
   const older = await readOlder(given, keys, newest, report)
   for (const { name, text } of against) {
@@ -59,15 +60,12 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
     if (typeof opened === 'string') report(`${name}: ${opened}`)
     else older.push({ name, checkpoint: opened, isGiven: true })
   }
-  for (const key of witnessKeys) {
-    const signature = checkSignature(note, key)
-    if (signature === 'wrong') report(`checkpoint: the signature of ${key.name} is wrong`)
-    else if (signature !== 'missing') found.witnesses.push({ name: key.name, at: signature.at ?? 0 })
-  }
+  const named = [...older, { name: 'checkpoint', checkpoint: newest, isGiven: true }]
+  found.witnesses = findWitnesses(named, witnessKeys, report)
   const count = (kind: string) => {
     found.kinds[kind] = (found.kinds[kind] ?? 0) + 1
   }
-  const byRoot = rootsAt([...older, { name: 'checkpoint', checkpoint: newest, isGiven: true }], report)
+  const byRoot = rootsAt(named, report)
   const archived = createArchiveCheck(archives, report)
   const pruned = await readPruned(folder, report)
   await readTree(folder, size, {
@@ -91,6 +89,24 @@ export async function verifyFolder(given: FolderInput, onProgress: OnProgress = 
 
 /** `isGiven`: who asks wants to know whether the log grew from it. */
 type NamedCheckpoint = { name: string; checkpoint: SignedCheckpoint; isGiven: boolean }
+
+/** The newest signature of each witness. A witness signs seldom, so older checkpoints count too: the log grew from them. */
+function findWitnesses(
+  named: readonly NamedCheckpoint[],
+  keys: readonly VerifierKey[],
+  report: (problem: string) => void,
+): FolderCheck['witnesses'] {
+  const newest = new Map<string, FolderCheck['witnesses'][number]>()
+  for (const { name, checkpoint } of named)
+    for (const key of keys) {
+      const signature = checkSignature(checkpoint.note, key)
+      if (signature === 'wrong') report(`${name}: the signature of ${key.name} is wrong`)
+      else if (signature !== 'missing' && checkpoint.size >= (newest.get(key.text)?.size ?? 0))
+        newest.set(key.text, { name: key.name, at: signature.at ?? 0, size: checkpoint.size })
+    }
+  if (keys.length > 0 && newest.size === 0) report('no checkpoint has the signature of a witness of --witness')
+  return [...newest.values()]
+}
 
 /** A checkpoint, if one of the keys has signed it. */
 function openWith(keys: readonly VerifierKey[], text: string): SignedCheckpoint | string {

@@ -5,11 +5,12 @@ import { appendFileSync, copyFileSync, cpSync, readdirSync, readFileSync, rmSync
 import { join } from 'node:path'
 import { type Database, openDatabase } from '../../db/file/open.ts'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
-import { listAuditKeys } from '../../db/tables/audit-checkpoints.ts'
+import { findCheckpoint, listAuditKeys, updateCheckpointNote } from '../../db/tables/audit-checkpoints.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { verifierOf } from '../../src/audit-log/audit-key.ts'
 import { type AuditLog, createAuditLog } from '../../src/audit-log/audit-log.ts'
 import { entryText } from '../../src/audit-log/entry.ts'
+import { proveRow } from '../../src/audit-log/prove.ts'
 import { checkRowProof, formatRowProof } from '../../src/audit-log/row-proof.ts'
 import { checkpointText, parseCheckpoint } from '../../src/audit-log/transparency/checkpoint.ts'
 import { inclusionParts } from '../../src/audit-log/transparency/merkle.ts'
@@ -287,6 +288,26 @@ describe('the folder', () => {
     expect((await check()).problems.join('\n')).toContain(problem)
   })
 
+  test.each(['entries', '0'])('shows a change in a tile of level %s from when it had fewer entries', async (level) => {
+    const older = `tile/${level}/001.p/${signed.size - 256}`
+    await grow(rows, 20)
+    expect((await check()).problems).toEqual([])
+    change(older, 40)
+    expect((await check()).problems).toEqual([expect.stringContaining(`${older}: it is damaged, or not how`)])
+  })
+
+  test('shows a change in a tile that is newer than the checkpoint', async () => {
+    const older = signed.note
+    await grow(rows, 20)
+    writeFileSync(join(folder, 'checkpoint'), older)
+    for (const name of readdirSync(join(folder, 'checkpoints')))
+      if (name === String(signed.size)) rmSync(join(folder, 'checkpoints', name))
+    expect((await check()).problems).toEqual([])
+    const newer = `tile/0/001.p/${signed.size - 256}`
+    change(newer, 3)
+    expect((await check()).problems).toEqual([expect.stringContaining(newer)])
+  })
+
   test('shows a checkpoint that the same key signed of the same size with other contents', async () => {
     const { origin, size } = parseCheckpoint(signed.note) ?? { origin: '', size: 0 }
     const seed = Buffer.alloc(32, 5)
@@ -343,6 +364,7 @@ describe('a proof', () => {
     ['a member more', (text) => withRow(text, (row) => ({ ...row, more: '' })), 'no_row'],
     ['no signature of the key', (text) => text.replace(/^— .*$/m, `— ${signed.origin} AAAAAAAA`), 'unsigned'],
     ['text in front', (text) => `x${text}`, 'malformed'],
+    ['no text', () => '', 'empty'],
   ])('with %s is refused', async (_, edit, problem) => {
     const text = await proofOf(17)
     expect(checkRowProof(edit(text), key).problem).toBe(problem as never)
@@ -364,6 +386,37 @@ describe('a witness', () => {
     writeFileSync(join(folder, 'checkpoint'), second.note)
     const found = await verifyFolder({ folder, keys: [key], witnessKeys: [witness] })
     expect(found).toMatchObject({ problems: [], witnesses: [{ name: 'office', at: 5_000 }] })
+  })
+
+  test('that is trusted and has signed no checkpoint is missed', async () => {
+    const trusting = () => verifyFolder({ folder, keys: [key], witnessKeys: [witness] })
+    expect((await trusting()).problems).toEqual([
+      expect.stringContaining('no checkpoint has the signature of a witness'),
+    ])
+    const first = await sign(undefined)
+    if ('refused' in first) throw new Error(first.refused)
+    await grow(rows, 20)
+    const against = [{ name: 'cosigned', text: first.note }]
+    const found = await verifyFolder({ folder, keys: [key], witnessKeys: [witness], against })
+    expect(found).toMatchObject({ problems: [], witnesses: [{ name: 'office', size: first.size }] })
+  })
+
+  test('has its signature in the folder once it was imported, though the log grew meanwhile', async () => {
+    const { size, note } = await sign(undefined).then((each) => ('refused' in each ? { size: 0, note: '' } : each))
+    await grow(rows, 20)
+    const known = await findCheckpoint(own.database.orm, signed.epoch, size)
+    if (known === undefined) throw new Error('There is no such checkpoint')
+    await writer.write([updateCheckpointNote(own.database.orm, { ...known, note, cosignedAt: 5_000 })])
+    signed = await log.checkpoint()
+    const found = await verifyFolder({ folder, keys: [key], witnessKeys: [witness] })
+    expect(found).toMatchObject({ problems: [], witnesses: [{ name: 'office', at: 5_000, size }] })
+  })
+
+  test('that has not signed the checkpoint of a proof is missed', async () => {
+    const [row] = await readLoggedRows(own.database.orm, 'exchanges', { after: 0, last: 1, most: 1 })
+    const proven = await proveRow(own.database.orm, signed, 'exchanges', row?.id ?? 0)
+    expect(checkRowProof(proven?.proof ?? '', key)).toMatchObject({ problem: undefined })
+    expect(checkRowProof(proven?.proof ?? '', key, [witness])).toEqual({ problem: 'no_witness' })
   })
 
   test.each<[string, () => void | Promise<void>, string]>([

@@ -1,13 +1,13 @@
 // The trail of a subject, from tokens of its issuer to the cost of its requests: written by a running server, checked with the verifier key
 // alone, and refused after any change. Then the same with another subject erased.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TrailItem } from '../../src/admin/audit-trail.ts'
 import { checkRowProof } from '../../src/audit-log/row-proof.ts'
 import { checkTrailFolder, writeTrail } from '../../src/audit-log/trail-folder.ts'
 import { parseRequest, type TrailHead } from '../../src/audit-log/trail-format.ts'
-import { parseVerifierKey, type VerifierKey } from '../../src/audit-log/transparency/note.ts'
+import { createSignerKey, parseVerifierKey, type VerifierKey } from '../../src/audit-log/transparency/note.ts'
 import { audience, type Federation, startFederation, temporaryFolder } from '../support/latchkey.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
@@ -52,6 +52,7 @@ beforeAll(async () => {
   const other = await admin('policies.create', {
     ...{ name: 'other', issuer: 'idp', key: 'target', audience, subject: 'workload-2' },
   })
+  await admin('policies.update', { policy: policy.id, subject: 'workload-1' })
   await use(await mint(), policy.id, 2)
   await federation.exchange(await mint({ aud: 'another audience' }))
   await use(await mint({ sub: 'workload-2' }), other.id, 1)
@@ -69,7 +70,7 @@ test('requests of a day that has not ended are in the trail, and nothing proves 
   const found = await checkTrailFolder(await write('open'), [key])
   expect(found).toMatchObject({
     problems: [],
-    open: 3,
+    open: { requests: 3 },
     proven: { requests: 0, tokens: 0, nanodollars: 0 },
     keyDays: [],
   })
@@ -97,7 +98,7 @@ describe('after the day', () => {
 
   test('all of the subject and nobody else is there, with its cost, and proven', async () => {
     const found = await checkTrailFolder(folder, [key])
-    expect(found).toMatchObject({ problems: [], open: 0, proven: { requests: 3 } })
+    expect(found).toMatchObject({ problems: [], open: { requests: 0 }, proven: { requests: 3 } })
     expect(found.exchanges.map(({ outcome, reason }) => [outcome, reason])).toEqual([
       ['issued', null],
       ['refused', 'audience_mismatch'],
@@ -152,43 +153,127 @@ describe('after the day', () => {
     if (changed === before) throw new Error(`${path} has no ${from}`)
     writeFileSync(path, text.replace(line, `extra ${Buffer.from(changed).toString('base64')}`))
   }
+  const openDay = (within: string) => edit(join(within, 'requests.ndjson'), /"day":"[^"]*"/, '"day":null')
+  const rowOf = (path: string) => {
+    const found = checkRowProof(readFileSync(path, 'utf8'), key)
+    return found.problem === undefined ? (JSON.parse(found.row) as Record<string, string>) : {}
+  }
+  const changeOf = (within: string, operation: string) =>
+    files(within, 'changes').find((path) => rowOf(path).operation === operation) ?? ''
+  const rmPolicy = (within: string) => {
+    for (const path of files(within, 'changes')) if (rowOf(path).kind === 'policy') rmSync(path)
+  }
   test.each<[string, (within: string) => void, string]>([
-    ['an exchange', (within) => extra(files(within, 'exchanges')[0] ?? '', 'workload-1', 'workload-3'), 'other_row'],
-    ['an exchange less', (within) => rmSync(files(within, 'exchanges')[0] ?? ''), 'index.html does not show'],
+    [
+      'an exchange',
+      (within) => extra(files(within, 'exchanges')[0] ?? '', 'workload-1', 'workload-3'),
+      'its row is not the one',
+    ],
+    [
+      'an exchange less',
+      (within) => rmSync(files(within, 'exchanges')[0] ?? ''),
+      'index.html does not show what exchanges/',
+    ],
     [
       'an exchange twice',
       (within) => cpSync(files(within, 'exchanges')[0] ?? '', join(within, 'exchanges/again.tlog-proof')),
       'is there twice',
     ],
-    ['the totals of the day', (within) => extra(files(within, 'days')[0] ?? '', 'requests', 'Requests'), 'other_row'],
+    [
+      'the totals of the day',
+      (within) => extra(files(within, 'days')[0] ?? '', 'requests', 'Requests'),
+      'its row is not the one',
+    ],
     ['no totals of the day', (within) => rmSync(join(within, 'days'), { recursive: true }), 'brings the totals'],
     [
       'the cost of a request',
       (within) => edit(join(within, 'requests.ndjson'), /cost_nanodollars\\":\d+/, 'cost_nanodollars\\":1'),
       'the ledger of',
     ],
-    ['a request less', (within) => edit(join(within, 'requests.ndjson'), /^.*\n/, ''), 'index.html does not show'],
+    [
+      'a request less',
+      (within) => edit(join(within, 'requests.ndjson'), /^.*\n/, ''),
+      'index.html does not show what requests.ndjson',
+    ],
     ['a request twice', (within) => edit(join(within, 'requests.ndjson'), /^(.*\n)/, '$1$1'), 'is there twice'],
     ['the page', (within) => edit(join(within, 'index.html'), 'issued', 'refused'), 'index.html does not show'],
-    ['the subject', (within) => edit(join(within, 'trail.json'), 'workload-1', 'workload-3'), 'is of another subject'],
+    ['the subject', (within) => edit(join(within, 'trail.json'), 'workload-1', 'workload-3'), 'is not of the subject'],
     [
       'the issuer',
       (within) => edit(join(within, 'trail.json'), /"http:[^"]*"/, '"https://idp.example.com"'),
       'No change in the log',
     ],
     ['no changes', (within) => rmSync(join(within, 'changes'), { recursive: true }), 'No change in the log'],
-    ['the log', (within) => edit(join(within, 'trail.json'), 'latchkey/', 'latchkey/0'), 'is of another log'],
+    [
+      'the log',
+      (within) => edit(join(within, 'trail.json'), 'latchkey/', 'latchkey/0'),
+      'trail.json: it is of a different log',
+    ],
     [
       'a proof of another kind',
       (within) => cpSync(files(within, 'changes')[0] ?? '', join(within, 'exchanges/change.tlog-proof')),
-      'of an entry of kind change',
+      'exchanges/change.tlog-proof: it is of an entry of kind change',
     ],
+    [
+      'the time',
+      (within) => edit(join(within, 'trail.json'), /"made_at": "2/, '"made_at": "1'),
+      'what trail.json says',
+    ],
+    ['a request that is said to be of an open day', (within) => openDay(within), 'but the log has the totals'],
+    [
+      'a request of an older day without its record',
+      (within) => {
+        openDay(within)
+        rmSync(join(within, 'days'), { recursive: true })
+      },
+      'line 1: it says that its day is open',
+    ],
+    [
+      'a request that is no row',
+      (within) => edit(join(within, 'requests.ndjson'), /at\\":\d/, 'at\\":-1'),
+      'has no row',
+    ],
+    [
+      'the names of two proofs',
+      (within) => {
+        const [one = '', other = ''] = files(within, 'exchanges').toSorted()
+        renameSync(one, `${one}.next`)
+        renameSync(other, one)
+        renameSync(`${one}.next`, other)
+      },
+      'it has the content of exchanges/',
+    ],
+    [
+      'a change less',
+      (within) => rmSync(changeOf(within, 'policies.create')),
+      'the change of this policy before it is missing',
+    ],
+    ['all changes of a policy', (within) => rmPolicy(within), 'no change says what'],
+    ['a missing file', (within) => rmSync(join(within, 'index.html')), 'index.html: it is missing'],
   ])('%s that was changed is found', async (_, damage, problem) => {
     const copy = join(temporary.path, 'copy')
     rmSync(copy, { recursive: true, force: true })
     cpSync(folder, copy, { recursive: true })
     damage(copy)
-    expect((await checkTrailFolder(copy, [key])).problems.join('\n')).toContain(problem)
+    const { problems } = await checkTrailFolder(copy, [key]).catch((error: Error) => ({ problems: [error.message] }))
+    expect(problems.join('\n')).toContain(problem)
+    expect(problems.join('\n')).not.toMatch(/ENOENT|other_row/)
+  })
+
+  test('a key of another log is one problem, and so is a witness that has not signed', async () => {
+    const other = createSignerKey(key.name, 'log', Buffer.alloc(32, 3))
+    expect((await checkTrailFolder(folder, [other])).problems).toEqual([expect.stringContaining('has signed none')])
+    const witness = createSignerKey('office', 'witness', Buffer.alloc(32, 4))
+    const { problems } = await checkTrailFolder(folder, [key], [witness])
+    expect(problems).toEqual([expect.stringContaining('no witness of --witness has signed')])
+  })
+
+  test('the page shows the changes in words, and the prices', () => {
+    const page = readFileSync(join(folder, 'index.html'), 'utf8')
+    expect(page).toContain('for the audience')
+    expect(page).toContain('with the subject workload-1')
+    expect(page).toContain('price echo')
+    expect(page).not.toContain('workload-2')
   })
 
   test('a trail is not written over another one', async () => {

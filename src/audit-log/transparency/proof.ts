@@ -27,6 +27,11 @@ export function formatProof({
   return `${[...lines, ...hashes.map(encode)].join('\n')}\n\n${checkpoint}`
 }
 
+/** The checkpoint of a proof, as the note that it is; any other text as it is. */
+export function checkpointIn(text: string): string {
+  return text.startsWith(`${header}\n`) ? text.slice(text.indexOf('\n\n') + 2) : text
+}
+
 /** Parses a proof without checking it; undefined for text of another form. */
 export function parseProof(text: string): LogProof | undefined {
   const end = text.indexOf('\n\n')
