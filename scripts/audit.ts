@@ -97,7 +97,7 @@ function changesCommand(): Command {
           ['OPERATION', (row) => row.operation],
           ['WHAT', whatOf],
           ['CHANGED', differenceOf],
-          ['ID', (row) => row.target_id],
+          ['TARGET ID', (row) => row.target_id],
           ['GROUP', (row) => row.group_id],
         ],
         given,

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { drawTrail } from '../../scripts/audit-trail.ts'
 import type { TrailItem } from '../../src/admin/audit-trail.ts'
 import { checkRowProof } from '../../src/audit-log/row-proof.ts'
 import { checkTrailFolder, writeTrail } from '../../src/audit-log/trail-folder.ts'
@@ -33,9 +34,9 @@ async function use(subjectToken: string, policy: string, requests: number): Prom
   }
 }
 
-async function write(name: string): Promise<string> {
+async function write(name: string, subject = 'workload-1'): Promise<string> {
   const folder = join(temporary.path, name)
-  const input = { subject: 'workload-1', issuer: 'idp' }
+  const input = { subject, issuer: 'idp' }
   const { head, data } = await federation.admin<{ head: TrailHead; data: TrailItem[] }>('audit.trail', input)
   const textsOf = (kind: string) => data.filter((item) => item.kind === kind).map(({ text }) => text)
   const proofs = { exchanges: textsOf('exchange'), changes: textsOf('change'), days: textsOf('usage_day') }
@@ -74,6 +75,27 @@ test('requests of a day that has not ended are in the trail, and nothing proves 
     proven: { requests: 0, tokens: 0, nanodollars: 0 },
     keyDays: [],
   })
+})
+
+test('a change that does not exist is named by its number', async () => {
+  const refused = federation.admin('audit.prove', { change_id: 99_999 })
+  await expect(refused).rejects.toThrow('The audit log has no change 99999')
+})
+
+test('what nothing proves yet has no check mark, and is no part of the sum', async () => {
+  const { head, ...check } = await checkTrailFolder(await write('open too'), [key])
+  const lines = drawTrail(head, check).split('\n')
+  expect(lines[1]).toContain('3 exchanges, 0 requests, 0 tokens, 0 USD')
+  const [line = ''] = lines.filter((each) => each.includes('Not proven: 3 requests'))
+  expect(line).not.toContain('✓')
+  expect(check.open.nanodollars).toBeGreaterThan(0)
+  expect(readFileSync(join(temporary.path, 'open too', 'index.html'), 'utf8')).toContain('<dt>Not proven yet</dt>')
+})
+
+test('a trail of nobody says that nothing is there', async () => {
+  const folder = await write('nobody', 'workload-9')
+  const { head, ...check } = await checkTrailFolder(folder, [key])
+  expect(drawTrail(head, check)).toContain('Nothing of this subject is in the trail')
 })
 
 test('a request of today has no proof, and the refusal has the time from which it has one', async () => {

@@ -493,11 +493,13 @@ test('the changes are reported as the service shows things, in text with kind, n
   ])
   const { stdout } = await run('audit', 'changes', '--limit', '3')
   const lines = stdout.split('\n').slice(1, 4)
-  expect(lines.map((line) => line.split(/ {2,}/).slice(2, 5))).toEqual([
+  expect(lines.map((line) => line.split(/ {2,}/).slice(3, 6))).toEqual([
     ['policies.delete', 'policy seen', 'deleted'],
     ['policies.pause', 'policy seen', 'enabled: true → false'],
     ['policies.create', 'policy seen', 'new'],
   ])
+  // What `audit prove --change` takes.
+  expect(lines.map((line) => Number(line.split(' ')[0]))).toEqual(data.map(({ id }) => id as number))
 })
 
 test('the audit is narrowed by policy and reason, and a word that is no reason is refused', async () => {

@@ -64,7 +64,7 @@ for (const isServed of [false, true]) {
       await runWith({ SUDO_USER: 'ada' }, 'keys', 'create', '--name', 'one')
       expect(await lastChange()).toMatchObject({ os_user: user, sudo_user: 'ada' })
       const { stdout } = await installation.run('audit', 'changes', '--limit', '1')
-      expect(stdout.split('\n')[1]?.split(/ {2,}/)[1]).toBe(`local (${user}, sudo by ada)`)
+      expect(stdout.split('\n')[1]?.split(/ {2,}/)[2]).toBe(`local (${user}, sudo by ada)`)
     })
 
     test('names it for presets as well', async () => {

@@ -1,0 +1,46 @@
+// The options of `audit verify`: what is no verifier key is refused with its reason, and so is an option that nothing would look at.
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { verifierKeys, verifyCommand } from '../../scripts/audit-verify.ts'
+import { createSignerKey } from '../../src/audit-log/transparency/note.ts'
+import { checkpointIn } from '../../src/audit-log/transparency/proof.ts'
+import { temporaryFolder } from '../support/latchkey.ts'
+
+const { text } = createSignerKey('log', 'log', Buffer.alloc(32, 1))
+let temporary: ReturnType<typeof temporaryFolder>
+beforeAll(() => {
+  temporary = temporaryFolder()
+})
+afterAll(() => temporary.remove())
+
+test('a verifier key is taken as text or from a file', () => {
+  const file = join(temporary.path, 'log.vkey')
+  writeFileSync(file, `${text}\n`)
+  expect(verifierKeys(file, verifierKeys(text)).map((key) => key.text)).toEqual([text, text])
+})
+
+test('a missing file, a mistyped key and a file without a key have different reasons', () => {
+  const file = join(temporary.path, 'other')
+  writeFileSync(file, 'nothing')
+  expect(() => verifierKeys(join(temporary.path, 'missing'))).toThrow('it is neither a file nor a verifier key')
+  expect(() => verifierKeys(`x${text}`)).toThrow('this verifier key was mistyped')
+  expect(() => verifierKeys(file)).toThrow('the file has no verifier key')
+})
+
+test('the checkpoint of a proof is what follows its empty line, and a checkpoint is itself', () => {
+  const checkpoint = 'log\n1\nroot\n\n— log x\n'
+  expect(checkpointIn(`c2sp.org/tlog-proof@v1\nindex 0\n\n${checkpoint}`)).toBe(checkpoint)
+  expect(checkpointIn(checkpoint)).toBe(checkpoint)
+})
+
+test.each(['--against', '--archive'])(
+  '%s is refused beside a proof, which has nothing to compare with it',
+  async (option) => {
+    const [proof, other] = [join(temporary.path, 'x.tlog-proof'), join(temporary.path, 'other file')]
+    writeFileSync(proof, '')
+    writeFileSync(other, '')
+    const asked = verifyCommand().parseAsync([proof, '--verifier-key', text, option, other], { from: 'user' })
+    await expect(asked).rejects.toThrow(`${option} needs a folder of the log`)
+  },
+)
