@@ -18,8 +18,16 @@ export function checkShape<Input>(
 ): Input {
   checkContents(value, bounds, 1)
   const input = shape(value)
-  if (isErrors(input)) throw new Fault('invalid', hideApiKeys(input.summary), { field: fieldOf(input) })
+  if (isErrors(input)) throw new Fault('invalid', showCharacters(hideApiKeys(input.summary)), { field: fieldOf(input) })
   return input
+}
+
+/** Characters that nobody sees, some of which turn the direction of a message, as their codes. */
+function showCharacters(message: string): string {
+  return message.replace(/[^\P{C}\n\t]/gu, (found) => {
+    const code = found.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')
+    return `‹U+${code}›`
+  })
 }
 
 /** The field that the first problem is about. */

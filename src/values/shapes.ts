@@ -52,7 +52,8 @@ const visibleText = /^[^\p{C}\s]([^\p{C}]*[^\p{C}\s])?$/u
 /** A name chosen by a person: visible characters, and not the form of an id. */
 export const nameShape = withoutApiKey(textShape(1, nameCharactersMax))
   .narrow((text, context) => {
-    if (!visibleText.test(text)) return context.mustBe('without control characters and surrounding white space')
+    if (!visibleText.test(text))
+      return context.mustBe('without control or format characters and surrounding white space')
     if (reservedNames.some((name) => name === text)) return context.mustBe(`none of ${reservedNames.join(', ')}`)
     return !(uuidText.test(text) || hashText.test(text)) || context.mustBe('something that does not look like an id')
   })

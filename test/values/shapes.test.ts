@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { type Shape, schemaOf } from '../../src/http/operation-doc.ts'
 import { keyBounds } from '../../src/keys/settable-limits.ts'
 import { presetChanges, presetPage, slugShape } from '../../src/presets/shapes.ts'
-import { type } from '../../src/values/shape.ts'
+import { checkShape, type } from '../../src/values/shape.ts'
 import {
   claimValueShape,
   modelPatternsShape,
@@ -99,4 +99,10 @@ test('a time fits the schema when it is one, but for days that no month has', ()
     '9999-12-31T23:59:59.999999999-23:59',
   ])
     expect([fits(real), timeShape(real) instanceof type.errors]).toEqual([true, false])
+})
+
+test('a message names a character that nobody sees, and does not have it', () => {
+  const refused = () => checkShape(type({ name: nameShape }), { name: 'a\u202eb' })
+  expect(refused).toThrow('‹U+202E›')
+  expect(refused).not.toThrow('\u202e')
 })

@@ -28,6 +28,8 @@ export const periods = [
 ]
 /** @type {ReadonlyMap<string, string>} */
 const periodWords = new Map(periods)
+/** @type {ReadonlyMap<string, string>} */
+const unitWords = new Map(units)
 
 /** @type {() => Limit} */
 export const newLimit = () => ({ per: 'month', unit: 'usd', amount: '' })
@@ -40,6 +42,13 @@ export function limitsOf(windows) {
     ),
   )
 }
+
+/** As somebody typed them. @param {readonly Limit[]} limits */
+export const limitsText = (limits) =>
+  limits.map(({ amount, unit, per }) => `${amount} ${unitWords.get(unit)} ${periodWords.get(per)}`).join(', ')
+
+/** @param {readonly Override[]} rows */
+export const overridesText = (rows) => rows.map((row) => `${row.value}: ${limitsText([row])}`).join('; ')
 
 /** Rows of one period become one window. An amount that is no number stays a text, which the server refuses. @param {readonly Limit[]} limits */
 export function windowsOf(limits) {

@@ -6,9 +6,11 @@ import {
   isComplete,
   limitRow,
   limitsOf,
+  limitsText,
   newLimit,
   overrideRows,
   overridesOf,
+  overridesText,
   windowsOf,
   withoutCostNote,
 } from './budget-amounts.js'
@@ -82,10 +84,12 @@ function bodyOf({ name, each, label, limits, overrides, labels, mode, hold, unpr
   }
 }
 
+const words = { limits: limitsText, overrides: overridesText }
+
 /** @param {Page} page @param {string} [id] */
 function createBudgetEdit(page, id, onChange = () => {}) {
   const self = id === undefined ? {} : { self: `${path}/${segment(id)}` }
-  return createEdit(page, { what: 'budget', path, ...self, blank: valuesOf(), valuesOf, bodyOf, onChange })
+  return createEdit(page, { what: 'budget', path, ...self, blank: valuesOf(), valuesOf, bodyOf, onChange, words })
 }
 /** @typedef {ReturnType<typeof createBudgetEdit>} Edited */
 
@@ -133,6 +137,14 @@ export function budgetForm(page, id) {
   }
 }
 
+const nameCharactersMax = 128
+
+/** @param {string} name */
+const nameProblem = (name) =>
+  name.length > nameCharactersMax
+    ? `Use at most ${nameCharactersMax} characters: this name has ${name.length}`
+    : undefined
+
 /** Whether every limit has its amount. @param {BudgetValues} values */
 function isWhole({ limits, overrides, running }) {
   return (limits.length > 0 || running.trim() !== '') && limits.every(isComplete) && overrides.every(isOverride)
@@ -149,7 +161,7 @@ function fields(edited) {
   const set = (/** @type {number} */ index) => (/** @type {Partial<Limit>} */ change) =>
     draft.set('limits')(limits.map((limit, at) => (at === index ? { ...limit, ...change } : limit)))
   const remove = (/** @type {number} */ index) => () => draft.set('limits')(limits.filter((_, at) => at !== index))
-  return html`${draft.field('name', 'Name', { charactersMax: 128 })}
+  return html`${draft.field('name', 'Name', { error: nameProblem(draft.values.name) })}
     ${draft.field('each', 'Counts', {
       options: [
         ['', 'everything together'],
@@ -159,7 +171,7 @@ function fields(edited) {
         ['label', 'each value of a label'],
       ],
     })}
-    ${each === 'attribution' ? html`<p class="help">What a policy takes from the token, or a trusted front end from its header</p>` : nothing}
+    ${each === 'attribution' ? html`<p class="help">What the field “Attribute usage to” of a policy takes from the token, or a trusted front end from its header</p>` : nothing}
     ${each === 'label' ? draft.field('label', 'Label', { mono: true, help: 'Such as team. Keys have labels.' }) : nothing}
     ${limits.map((limit, index) => limitRow(`limit-${index}`, limit, set(index), remove(index)))}
     <div><button type="button" @click=${() => draft.set('limits')([...limits, newLimit()])}>Add a limit</button></div>

@@ -21,13 +21,14 @@ export async function topUp(budget, value) {
   let busy = false
   const set = (/** @type {keyof typeof typed} */ name) => (/** @type {string} */ text) => {
     typed[name] = text
+    failure = undefined
     dialog.update()
   }
   const save = async (/** @type {() => void} */ close) => {
     busy = true
     dialog.update()
     try {
-      const until = new Date(Date.now() + Number(typed.days) * dayMilliseconds).toISOString()
+      const until = new Date(Date.now() + Number(numberOf(typed.days)) * dayMilliseconds).toISOString()
       const amount = { [typed.unit]: numberOf(typed.amount, { isWhole: typed.unit !== 'usd' }) }
       const more = typed.value.trim() === '' ? {} : { value: typed.value.trim() }
       const body = { ...amount, ...more, until, because: typed.because }
@@ -42,10 +43,12 @@ export async function topUp(budget, value) {
     }
   }
   const wrong = () => numberProblem(typed.amount, { isWhole: typed.unit !== 'usd', isRequired: true })
+  const wrongDays = () =>
+    numberProblem(typed.days, { isRequired: true }) ?? (Number(typed.days) > 0 ? undefined : 'must be more than 0')
   const dialog = openDialog('Top up', (close) => {
     const asked = {
       ...{ onSubmit: () => void save(close), submit: 'Top up', busy },
-      disabled: wrong() !== undefined || typed.because.trim() === '' || !(Number(typed.days) > 0),
+      disabled: wrong() !== undefined || typed.because.trim() === '' || wrongDays() !== undefined,
     }
     return html`<div class="body">${failure === undefined ? nothing : problem(failure)}
       <p>The limits stay as they are. This adds to each of them until it ends.</p>
@@ -57,7 +60,7 @@ export async function topUp(budget, value) {
         })}
         ${field({ label: 'Of', name: 'unit', value: typed.unit, options: units, onInput: set('unit') })}
         ${budget.each === null ? nothing : field({ label: 'Only for the value', name: 'value', value: typed.value, onInput: set('value'), required: false, help: `Empty: for every ${budget.each.replace('label:', '')}` })}
-        ${field({ label: 'Ends in days', name: 'days', value: typed.days, onInput: set('days'), inputMode: 'decimal' })}
+        ${field({ label: 'Ends in days', name: 'days', value: typed.days, onInput: set('days'), inputMode: 'decimal', error: typed.days === '' ? undefined : wrongDays() })}
         ${field({ label: 'Because', name: 'because', value: typed.because, onInput: set('because'), charactersMax: 500, help: 'It is in the record of changes' })}`,
       )}</div>`
   })

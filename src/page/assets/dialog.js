@@ -49,6 +49,8 @@ export function openDialog(title, body, { stays = false } = {}) {
   update()
   document.body.append(element)
   element.showModal()
+  // Without a wish, the browser chooses the cross.
+  if (element.querySelector('[autofocus]') === null) focusFirstField(element)
   const entry = { close, stays }
   opened.add(entry)
   element.addEventListener('cancel', (event) => {
@@ -64,6 +66,12 @@ export function openDialog(title, body, { stays = false } = {}) {
     })
   })
   return { update, closed: /** @type {Promise<string>} */ (closed) }
+}
+
+/** @param {HTMLElement} element */
+function focusFirstField(element) {
+  const field = element.querySelector('.body :is(input, select, textarea)')
+  if (field instanceof HTMLElement) field.focus()
 }
 
 /**

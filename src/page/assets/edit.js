@@ -29,6 +29,7 @@ import { whoOf } from './you.js'
  * @property {(name: keyof V | '') => void} [onChange] without a name, when all may have changed
  * @property {(values: V) => Values} [split] the parts in which two versions are compared; the fields where it is missing
  * @property {(parts: Values, values: V) => V} [join] the opposite
+ * @property {Record<string, (value: any) => string>} [words] how two versions of a part are shown that is no text
  * @property {(values: V, etag: string | undefined) => Promise<any>} [save] instead of POST and PATCH of what `bodyOf` returns
  */
 
@@ -275,22 +276,23 @@ const show = (value) =>
 
 /** Of each field that they changed: what was opened, theirs, and what is in the form. @template {Values} V @param {Edit<V>} edit @param {{ opened: V, theirs: V }} conflict @param {() => void} save @returns {Content} */
 function versions(edit, { opened, theirs }, save) {
-  const { split = identity, what } = edit.kind
+  const { split = identity, what, words = {} } = edit.kind
   const [before, now, mine] = [split(opened), split(theirs), split(edit.draft.values)]
   const changed = Object.keys({ ...before, ...now }).filter((name) => !isSame(before[name], now[name]))
   const both = changed.filter((name) => !isSame(now[name], mine[name]))
-  const text = (/** @type {unknown} */ value) => stored(show(value), 2_000)
+  const text = (/** @type {string} */ name, /** @type {unknown} */ value) =>
+    stored(show(value === undefined ? value : (words[name]?.(value) ?? value)), 2_000)
   return callout(
     'warn',
     html`<div class="stack">
       <p><strong>Somebody else changed this ${what} while you edited it. Nothing is saved yet.</strong>
-        ${both.length === 0 ? 'You changed other fields: the form has both.' : 'You both changed the same: compare, and edit the form where neither is right.'}</p>
+        ${both.length === 0 ? 'You changed other fields: the form has both.' : 'You both changed the same: compare, edit the form where neither is right, then save it with “Replace theirs”.'}</p>
       ${changed.map(
         (name) =>
           html`<div><p class="mono"><strong>${name}</strong></p>${facts([
-            ['When you opened it', text(before[name])],
-            ['Theirs', html`<del>${text(now[name])}</del>`],
-            ['In your form', both.includes(name) ? html`<ins>${text(mine[name])}</ins>` : 'theirs'],
+            ['When you opened it', text(name, before[name])],
+            ['Theirs', html`<del>${text(name, now[name])}</del>`],
+            ['In your form', both.includes(name) ? html`<ins>${text(name, mine[name])}</ins>` : 'theirs'],
           ])}</div>`,
       )}
       <div class="actions">

@@ -19,7 +19,7 @@ export const priceFields = /** @type {const} */ ({
   max_output_tokens: {
     form: 'number',
     label: 'Longest response in tokens',
-    help: 'What budgets with the hold worst hold',
+    help: 'What a running request holds of budgets that hold the most that requests can use',
   },
   from: { form: 'time', label: 'From', help: 'Empty: now. Until then, the price stays as it is' },
 })

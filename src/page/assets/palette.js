@@ -38,6 +38,14 @@ const kinds = [
   { view: 'presets', path: '/presets', act: 'presets.save', create: 'New preset', id: 'slug' },
 ]
 
+/** What is done to one of a list, and where the list is. */
+const deeds = [
+  { act: 'keys.rotate', title: 'Rotate a key', view: 'keys' },
+  { act: 'keys.disable', title: 'Disable a key', view: 'keys' },
+  { act: 'budgets.top_up', title: 'Top up a budget', view: 'budgets' },
+  { act: 'policies.pause', title: 'Pause a policy', view: 'policies' },
+]
+
 /** @typedef {{ title: string, kind: string, open: () => void }} Choice */
 
 const [foundMax, shownMax, searchDelayMilliseconds] = [5, 12, 80]
@@ -50,6 +58,9 @@ function ownChoices({ may }) {
   return [
     ...views.map(({ name, title }) => ({ title, kind: 'view', open: () => go([name]) })),
     ...created.map(({ view, create }) => ({ title: create, kind: 'action', open: () => go([view, 'new']) })),
+    ...deeds
+      .filter(({ act }) => may.includes(act))
+      .map(({ title, view }) => ({ title, kind: 'action', open: () => go([view]) })),
     ...(may.includes('keys.create')
       ? [{ title: 'Invite a colleague', kind: 'action', open: () => go(['keys', 'invite']) }]
       : []),

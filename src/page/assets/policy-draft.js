@@ -67,6 +67,8 @@ export function createPolicyDraft(page, id) {
     keys: keyBox(page),
     /** The issuer URL of a token that no issuer has. @type {string | undefined} */
     unknownIssuer: undefined,
+    /** Whether somebody chose the platform. */
+    isPlatformChosen: false,
     /** What tokens of the issuer have, for the completion of a condition. @type {{ text: string, about?: string }[]} */
     claims: [],
     /** @type {Rules | undefined} what the picker replaced */
@@ -183,9 +185,11 @@ const variables = [
   { text: 'exists(', about: 'list.exists(each, each == "…")' },
 ]
 
-/** @param {Values} values @param {Pick<PolicyDraft, 'issuers' | 'id'>} edited */
-function choosePlatform(values, { issuers, id }) {
-  values.platform = guessPlatform(issuers.chosen(values.issuer)?.hint ?? '')
+/** @param {Values} values @param {Pick<PolicyDraft, 'issuers' | 'id' | 'isPlatformChosen'>} edited */
+function choosePlatform(values, { issuers, id, isPlatformChosen }) {
+  const guessed = guessPlatform(issuers.chosen(values.issuer)?.hint ?? '')
+  // An issuer of an unknown platform says nothing against the one that somebody chose.
+  if (guessed !== 'other' || !isPlatformChosen) values.platform = guessed
   const usual = [location.origin, ...Object.values(platforms).map(({ audience }) => audience)]
   // An audience that somebody typed stays.
   if (id === undefined && usual.includes(values.audience))
@@ -218,7 +222,10 @@ function pick(edited, asked) {
 }
 
 /** @param {PolicyDraft} edited @param {string} platform */
-export const pickPlatform = (edited, platform) => pick(edited, { platform })
+export function pickPlatform(edited, platform) {
+  edited.isPlatformChosen = true
+  pick(edited, { platform })
+}
 
 /** @param {PolicyDraft} edited @param {Record<string, string>} more */
 export function answer(edited, more) {

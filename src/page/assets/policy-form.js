@@ -82,7 +82,7 @@ function picker(edited) {
   const { platform, answers } = edited.draft.values
   const { questions = [], url, host } = platforms[platform] ?? {}
   const known = answers[platform] ?? {}
-  const where = url === undefined ? host : inline(url)
+  const where = url === undefined ? host && `https://${host}` : inline(url)
   const add = href(['issuers', 'new'], { platform })
   return html`<h2>Which tokens</h2>${choice({
     label: 'Platform',
@@ -151,7 +151,7 @@ function more(edited) {
     fields.filter(([, field]) => isSmall(field)),
     fields.filter(([, field]) => !isSmall(field)),
   ]
-  return html`<details><summary>More: attribution, claim checks, models, lifetime, tests</summary><div class="form">
+  return html`<details><summary>More: attribute usage, claim checks, models, lifetime, tests</summary><div class="form">
     <div class="fields">${small.map((each) => control(edited, each))}</div>
     ${large.map((each) => control(edited, each))}
   </div></details>`
