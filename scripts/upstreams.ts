@@ -30,6 +30,13 @@ const show = (row: Upstream) =>
     ...managedBy(row),
   })
 
+/** The server of the settings serves every model, so that one behind it may get no request. */
+function orderNote({ priority }: Upstream): string[] {
+  if (priority === 0) return []
+  const note = `Requests go first to upstreams that serve their model and have a lower priority number than ${priority}`
+  return [`${note}: LATCHKEY_UPSTREAM_URL has 0 and serves every model`]
+}
+
 function describeCredential({ has_credential, credential_exchange: exchange, base_url }: Upstream): string {
   if (exchange === null) return has_credential ? 'set' : 'none'
   return `exchanged at ${exchange.url ?? `${base_url}/oauth/token`} for the token in ${exchange.token_file}`
@@ -62,7 +69,7 @@ function addCommand(): Command {
     'upstreams add --name east --inference-url https://east.example/v1 --credential exchange:/var/run/secrets/east/token --exchange-policy 03e6381f-4326-41a0-b1a5-e93afff92aa9',
   ])
   return operationCommand(withOptions(made, 'create'), 'upstreams.add', fieldsOf, (row) =>
-    [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`].join('\n'),
+    [show(row), '', `Next: latchkey upstreams check ${JSON.stringify(row.name)}`, ...orderNote(row)].join('\n'),
   )
 }
 

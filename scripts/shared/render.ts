@@ -27,9 +27,10 @@ export function bar(value: number, longest: number): string {
   return longest > 0 ? '█'.repeat(Math.round((value / longest) * barCharacters)) : ''
 }
 
-/** Formats an amount with enough digits to distinguish it from zero. */
+/** Formats an amount with enough digits to distinguish it from zero, never as `7.5e-7`. */
 export function dollars(amount: number): string {
-  return amount >= 1 ? amount.toFixed(2) : String(Number(amount.toPrecision(3)))
+  if (amount >= 1) return amount.toFixed(2)
+  return Number(amount.toPrecision(3)).toLocaleString('en-US', { useGrouping: false, maximumFractionDigits: 20 })
 }
 
 const [centDigits, leastDigits] = [2, 6]

@@ -1,7 +1,7 @@
 // Drawing for people: whatever a claim, a name or a URL holds, the terminal gets visible characters.
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { dollarsAlike, few, moment, printable, record, withAffected } from '../../../scripts/shared/render.ts'
+import { dollars, dollarsAlike, few, moment, printable, record, withAffected } from '../../../scripts/shared/render.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 40 })
 /** Everything that moves the cursor, hides, or turns the direction of text. */
@@ -79,4 +79,8 @@ test('policies that no longer exchange are listed below', () => {
   expect(withAffected('Done', { policies_affected })).toBe(
     'Done\n7 policies have become inactive: a, b, c, d, e and 2 more',
   )
+})
+
+test('a small amount is written in plain decimals', () => {
+  expect([0.00000075, 0.0123456, 0, 12.345].map(dollars)).toEqual(['0.00000075', '0.0123', '0', '12.35'])
 })
