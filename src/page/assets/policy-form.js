@@ -151,7 +151,7 @@ function more(edited) {
     fields.filter(([, field]) => isSmall(field)),
     fields.filter(([, field]) => !isSmall(field)),
   ]
-  return html`<details><summary>More: attribute usage, claim checks, models, lifetime, tests</summary><div class="form">
+  return html`<details><summary>More: attribution of usage, claim checks, models, lifetime, tests</summary><div class="form">
     <div class="fields">${small.map((each) => control(edited, each))}</div>
     ${large.map((each) => control(edited, each))}
   </div></details>`
