@@ -7,7 +7,12 @@ export const keyFields = /** @type {const} */ ({
   kind: { form: 'word', common: 'inference' },
   name: { form: 'word' },
   expires_at: { form: 'time' },
-  limit: { form: 'money', place: 'limits', label: 'Budget in US dollars', help: 'Such as 1250.50' },
+  limit: {
+    form: 'money',
+    place: 'limits',
+    label: 'Budget in US dollars',
+    help: 'Such as 1250.50. For limits of each attribution or label, create a budget',
+  },
   limit_reset: {
     form: 'word',
     place: 'limits',

@@ -42,7 +42,8 @@ export function hourOf(at, per = 'hour') {
 }
 
 /** @param {string} at */
-const hourLabel = (at) => new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+const hourLabel = (at) =>
+  new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
 /** Every day from the first to the last. @param {{ since: string, until: string }} report */
 export function daysBetween({ since, until }) {
