@@ -112,8 +112,17 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await until('both alerts', () => receiver.received.filter(({ type }) => type === 'budget.reached').length === 2)
     await go('#/budgets')
     await page.getByText('$20.00 of $20.00 a month').waitFor()
+    await page.getByText('Requests are refused').first().waitFor()
     await page.getByRole('link', { name: 'repositories' }).click()
     await button('Top up 1007').click()
+    expect(
+      await inDialog()
+        .getByLabel('Adds')
+        .evaluate((field) => field === document.activeElement),
+    ).toBe(true)
+    await inDialog().getByLabel('Ends in days').fill('soon')
+    await inDialog().getByText('"soon" is not a number').waitFor()
+    await inDialog().getByLabel('Ends in days').fill('7')
     await inDialog().getByLabel('Adds').fill('10')
     await inDialog().getByLabel('Because').fill('release week')
     await inDialog().getByRole('button', { name: 'Top up' }).click()
