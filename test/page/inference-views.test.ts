@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   })
   afterAll(() => latchkey.stop())
 
-  test('begins with what needs attention, the exchanges and the spend, by three requests for data', async () => {
+  test('begins with what needs attention, the exchanges and the spend, by four requests for data', async () => {
     const whole = async () => {
       await heading('Overview')
       const findings = isServerKind ? [] : ['Backups are not scheduled']
@@ -72,6 +72,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await whole()
     expect(asked.toSorted()).toEqual([
       '/v1/usage',
+      '/v1/usage/refused',
       '/v1/workload-identity/audit/counts',
       '/v1/workload-identity/findings',
     ])
