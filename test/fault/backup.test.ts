@@ -122,7 +122,6 @@ test(`with ${kills} kills, every backup restores to a state with everything ackn
   expect(await served.serving.stop()).toBe(0)
   expect(acknowledged.tokens.size).toBeGreaterThan(30 * kills)
   expect(complete).toBeGreaterThanOrEqual(reported)
-  expect(reported).toBeGreaterThan(0)
   // A copying process notices that its server is gone, and removes what it has written.
   const hasPartial = () => readdirSync(folder).some((name) => name.includes('.partial-'))
   await until(
