@@ -86,8 +86,17 @@ export function describeChange({ kind, before, after }: ProvenChange, name: (id:
   return rule === '' ? changed : `${changed === '' ? 'saved again' : changed}. Since then: ${rule.trimEnd()}`
 }
 
+/** The fields that the sentence on a policy has. All others that are set follow it. */
+const inSentence = [
+  ...['issuer_id', 'key_id', 'audience', 'subject', 'condition', 'required_scope', 'required_token_type'],
+  ...['enabled', 'deleted_at'],
+]
+
 function describePolicy(policy: Fields, name: (id: string) => string): string {
   const { issuer_id, key_id, audience, subject, condition, required_scope: scope, required_token_type: type } = policy
+  const others = Object.entries(policy).filter(
+    ([field, value]) => value != null && !leftOut.includes(field) && !inSentence.includes(field),
+  )
   return [
     `Lets in tokens of ${name(String(issuer_id))} for the audience ${show(audience)}`,
     subject == null ? ' with any subject' : ` with the subject ${show(subject)}`,
@@ -96,6 +105,7 @@ function describePolicy(policy: Fields, name: (id: string) => string): string {
     ...(type == null ? [] : [`, of the type ${show(type)}`]),
     `; they use the key ${name(String(key_id))}`,
     ...(policy.enabled === 0 ? ['; it is off'] : []),
+    ...others.map(([field, value]) => `; ${field}: ${show(value)}`),
     '.',
   ].join('')
 }

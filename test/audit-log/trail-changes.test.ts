@@ -45,6 +45,12 @@ test('a new policy is its rule in words', () => {
   )
 })
 
+test('a rule says every other field that is set, whatever its name', () => {
+  const strict = { ...policy, max_token_age_seconds: 60, color: 'green', description: null, hash: 'x' }
+  const text = describeChange(change('policy', 'p', null, strict), name)
+  expect(text).toEndWith('they use the key ci; max_token_age_seconds: 60; color: green.')
+})
+
 test('a changed policy is what differs, and its rule since then', () => {
   const text = describeChange(
     change('policy', 'p', policy, { ...policy, subject: null, enabled: 0, updated_at: 2 }),
