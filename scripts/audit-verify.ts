@@ -38,7 +38,7 @@ export function verifyCommand(): Command {
     .option(
       '--witness <verifier-key...>',
       'verifier keys of witnesses, or files with one each; one must have signed',
-      verifierKeys,
+      witnessKeys,
     )
     .option(
       '--against <file...>',
@@ -80,6 +80,14 @@ export function verifierKeys(text: string, before: readonly VerifierKey[] = []):
   )
 }
 
+/** The same for witnesses: the log cannot be a witness of itself. */
+export function witnessKeys(text: string, before: readonly VerifierKey[] = []): VerifierKey[] {
+  const keys = verifierKeys(text, before)
+  if (keys.at(-1)?.type !== 'witness')
+    throw new InvalidArgumentError('it is the key of a log: use the verifier key that the witness has given you')
+  return keys
+}
+
 function keysOf({ options }: Arguments, name: 'verifierKey' | 'witness'): VerifierKey[] {
   return (options[name] ?? []) as unknown as VerifierKey[]
 }
@@ -97,7 +105,7 @@ async function verifyDatabase(given: Arguments, onProgress: OnProgress): Promise
 }
 
 async function verifyPath(path: string, given: Arguments, onProgress: OnProgress): Promise<Verdict> {
-  const [keys, witnessKeys] = [keysOf(given, 'verifierKey'), keysOf(given, 'witness')]
+  const [keys, witnesses] = [keysOf(given, 'verifierKey'), keysOf(given, 'witness')]
   const [key] = keys
   if (key === undefined)
     throw new Fault('usage', 'Give the verifier key of the log with --verifier-key', {
@@ -106,15 +114,15 @@ async function verifyPath(path: string, given: Arguments, onProgress: OnProgress
   if (!existsSync(path)) throw new Fault('usage', `There is no file or folder ${JSON.stringify(path)}`)
   if (!statSync(path).isDirectory()) {
     refuseOptions(given, 'a proof', ['against', 'archive'])
-    return verifyProof(path, keys, witnessKeys)
+    return verifyProof(path, keys, witnesses)
   }
   if (await isTrail(path)) {
     refuseOptions(given, 'a trail', ['against', 'archive'])
-    return verifyTrail(path, keys, witnessKeys)
+    return verifyTrail(path, keys, witnesses)
   }
   const archives = (given.options.archive ?? []) as unknown as string[]
   const against = checkpointsOf(given)
-  const found = await verifyFolder({ folder: path, keys, witnessKeys, against, archives }, onProgress)
+  const found = await verifyFolder({ folder: path, keys, witnessKeys: witnesses, against, archives }, onProgress)
   const isRight = found.problems.length === 0
   const { checkpointsPruned, ...counts } = found
   const response = { ok: isRight, ...counts, checkpoints_pruned: checkpointsPruned }

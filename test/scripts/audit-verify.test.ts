@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { verifierKeys, verifyCommand } from '../../scripts/audit-verify.ts'
+import { verifierKeys, verifyCommand, witnessKeys } from '../../scripts/audit-verify.ts'
 import { createSignerKey } from '../../src/audit-log/transparency/note.ts'
 import { checkpointIn } from '../../src/audit-log/transparency/proof.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
@@ -26,6 +26,12 @@ test('a missing file, a mistyped key and a file without a key have different rea
   expect(() => verifierKeys(join(temporary.path, 'missing'))).toThrow('it is neither a file nor a verifier key')
   expect(() => verifierKeys(`x${text}`)).toThrow('this verifier key was mistyped')
   expect(() => verifierKeys(file)).toThrow('the file has no verifier key')
+})
+
+test('a witness is named by a key of a witness, never by that of the log', () => {
+  const witness = createSignerKey('office', 'witness', Buffer.alloc(32, 2)).text
+  expect(witnessKeys(witness).map((key) => key.text)).toEqual([witness])
+  expect(() => witnessKeys(text)).toThrow('it is the key of a log')
 })
 
 test('the checkpoint of a proof is what follows its empty line, and a checkpoint is itself', () => {
