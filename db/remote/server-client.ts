@@ -15,8 +15,8 @@ export type ConnectOptions = {
   send: SendRequest
 }
 
-/** `error`: after the next failure, nothing may be left that can commit. `what` is a sentence without a full stop. */
-export type Weakness = { level: 'error' | 'warning'; what: string }
+/** `error`: after the next failure, nothing may be left that can commit. `what` and `action` are sentences without a full stop. */
+export type Weakness = { level: 'error' | 'warning'; what: string; action?: string }
 
 /** `term` grows with each election, and `applied` is the newest entry of the log that is in its database. Unknown of a server that is down. */
 export type ServerState = { server: string } & (

@@ -109,7 +109,11 @@ export const families = {
   ),
   revision: gauge('revision', 'Newest admin change that this node of a server database obeys.'),
   liveNodes: gauge('live_nodes', 'Nodes that serve the same database server.'),
-  databaseServerUp: gauge('database_server_up', '1 if a server of the database cluster responds.', 'server'),
+  databaseServerUp: gauge(
+    'database_server_up',
+    '1 if a server of the database cluster responds and belongs to it.',
+    'server',
+  ),
   databaseServerLeads: gauge('database_server_leader', '1 for the server of the cluster that leads.', 'server'),
   databaseServerBehind: gauge(
     'database_server_behind_entries',

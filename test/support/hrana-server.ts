@@ -187,7 +187,29 @@ function fullResponse(protocol: Protocol, body: string): string {
 }
 
 /** The only node of a cluster. */
-const alone = { store: { dir_size: 4_096, raft: { state: 'Leader', term: 2, commit_index: 9, applied_index: 9 } } }
+const alone = statusOf({ id: '1', members: ['1'] })
+
+/** What a node with this id reports of a cluster of these nodes, as rqlite 10 does. */
+export function statusOf({ id, members, leader = members[0] ?? '', raft = {} }: Described) {
+  const addressOf = (id: string) => `10.0.0.${id}:4002`
+  return {
+    store: {
+      node_id: id,
+      addr: addressOf(id),
+      dir_size: 4_096,
+      leader: { node_id: leader, addr: leader === '' ? '' : addressOf(leader) },
+      nodes: members.map((member) => ({ id: member, addr: addressOf(member), suffrage: 'voter' })),
+      raft: {
+        state: leader === id ? 'Leader' : 'Follower',
+        ...{ term: 2, commit_index: 9, applied_index: 9 },
+        ...raft,
+      },
+    },
+  }
+}
+
+/** The first member leads unless another is named; '' if the node knows no leader. */
+type Described = { id: string; members: string[]; leader?: string; raft?: object }
 
 type Answer = { status: number; text: string | Uint8Array }
 

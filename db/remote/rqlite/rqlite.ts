@@ -46,11 +46,12 @@ export function connectRqlite({ url, token, send }: ConnectOptions): ServerClien
   }
   const batch: Client['batch'] = (statements) => commit(connection, statements.map(boundOf))
   const client = { execute: read, batch, close: () => {} } as unknown as Client
+  const statusOf = (address: string) => readStatus({ send, token }, address, statusMilliseconds)
   return {
     client,
-    objection: () => objectionTo(addresses.all, post),
-    weaknesses: () => weaknessesOf(addresses.all, post),
-    servers: () => readServers(addresses.all, (address) => readStatus({ send, token }, address, statusMilliseconds)),
+    objection: () => objectionTo(addresses.all, { post, readStatus: statusOf }),
+    weaknesses: () => weaknessesOf(addresses.all, { post, readStatus: statusOf }),
+    servers: () => readServers(addresses.all, statusOf),
     readCopy: (signal) => readCopy({ send, token }, addresses, signal),
     patienceMilliseconds,
   }

@@ -71,15 +71,17 @@ export function judgeServer(facts: ServerFacts, now: number): Finding[] {
   ]
 }
 
-function toDatabaseFinding({ level, what }: Weakness): Finding {
+function toDatabaseFinding({ level, what, action = readManual }: Weakness): Finding {
   return finding({
     level,
     area: 'nodes',
     code: 'database_weak',
     message: `The database server or cluster is weaker than it should be: ${what}`,
-    action: 'latchkey help availability for a cluster, latchkey help cluster for a libSQL server',
+    action,
   })
 }
+
+const readManual = 'latchkey help availability for a cluster, latchkey help cluster for a libSQL server'
 
 const notServing: FindingInput = {
   level: 'warning',

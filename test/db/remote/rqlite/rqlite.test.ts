@@ -7,7 +7,13 @@ import { isUnknownOutcome, isUnreachable } from '../../../../db/remote/server-er
 import { watchDatabaseServers } from '../../../../src/nodes/database-servers.ts'
 import { rowsInFile } from '../../../support/database-file.ts'
 import { freePort } from '../../../support/free-port.ts'
-import { type Election, type HranaOptions, type HranaServer, startHranaServer } from '../../../support/hrana-server.ts'
+import {
+  type Election,
+  type HranaOptions,
+  type HranaServer,
+  startHranaServer,
+  statusOf,
+} from '../../../support/hrana-server.ts'
 import { temporaryFolder } from '../../../support/latchkey.ts'
 import { rejectionOf } from '../../../support/rejection.ts'
 
@@ -38,6 +44,18 @@ async function onCluster(
   await use({ server, database, sent })
   await database.close()
   await server.close()
+}
+
+const addressOf = (url: string) => url.replace('rqlite://', '')
+const withOthers =
+  (...others: HranaServer[]) =>
+  ({ url }: HranaServer) =>
+    [url, ...others.map((other) => addressOf(other.url))].join(',')
+
+/** A further node, of which only the status matters. */
+function startOther(status: object): Promise<HranaServer> {
+  files += 1
+  return startHranaServer({ path: `${folder.path}/${files}.db`, protocol: 'rqlite', status })
 }
 
 const note = (text: string) => ({ sql: 'insert into notes values (?)', args: [text] })
@@ -190,35 +208,61 @@ test('a node of the cluster that is down is a weakness while the others serve', 
 })
 
 test('the nodes of a cluster report who leads and how far each is; one that reports something else counts as down', async () => {
-  const raft = (more: object) => ({ store: { dir_size: 5_000, raft: { commit_index: 9, applied_index: 9, ...more } } })
-  const behind = await startHranaServer({
-    ...{ path: `${folder.path}/behind.db`, protocol: 'rqlite' },
-    status: raft({ state: 'Follower', term: 4, commit_index: 7, applied_index: 6 }),
-  })
-  const hostile = await startHranaServer({
-    ...{ path: `${folder.path}/hostile.db`, protocol: 'rqlite' },
-    status: raft({ term: '4' }),
-  })
-  const status = raft({ state: 'Leader', term: 4 })
-  const addressOf = (url: string) => url.replace('rqlite://', '')
-  const urlOf = ({ url }: HranaServer) => `${url},${addressOf(behind.url)},${addressOf(hostile.url)}`
-  await onCluster({ urlOf, status }, async ({ database, server }) => {
+  const members = ['1', '2', '3']
+  const behind = await startOther(statusOf({ id: '2', members, raft: { term: 4, commit_index: 7, applied_index: 6 } }))
+  const hostile = await startOther(statusOf({ id: '3', members, raft: { term: '4' } }))
+  const status = statusOf({ id: '1', members, raft: { term: 4 } })
+  await onCluster({ urlOf: withOthers(behind, hostile), status }, async ({ database, server }) => {
     const servers = watchDatabaseServers(database.shared)
     expect([servers.states(), servers.leaderChanges()]).toEqual([[], undefined])
     await servers.look()
     const [leader, follower, other] = servers.states()
-    const same = { isUp: true, term: 4, bytes: 5_000 }
+    const same = { isUp: true, term: 4, bytes: 4_096 }
     expect(leader).toEqual({ ...same, server: addressOf(server.url), isLeader: true, committed: 9, applied: 9 })
     expect(follower).toEqual({ ...same, server: addressOf(behind.url), isLeader: false, committed: 7, applied: 6 })
     expect(other).toEqual({ server: addressOf(hostile.url), isUp: false })
     expect(servers.states().map(servers.behind)).toEqual([0, 3, undefined])
     expect(servers.leaderChanges()).toBe(0)
-    status.store.raft = { ...status.store.raft, term: 6 } as typeof status.store.raft
+    status.store.raft = { ...status.store.raft, term: 6 }
     await servers.look()
     await servers.look()
     expect(servers.leaderChanges()).toBe(2)
   })
   await Promise.all([behind.close(), hostile.close()])
+})
+
+test('a node that was removed and runs again counts as down, and is a weakness with what to do', async () => {
+  const members = ['1', '2', '4']
+  const second = await startOther(statusOf({ id: '2', members }))
+  const removed = await startOther(statusOf({ id: '3', members: ['1', '2', '3'], leader: '' }))
+  const status = statusOf({ id: '1', members })
+  await onCluster({ urlOf: withOthers(second, removed), status }, async ({ database }) => {
+    expect((await database.shared?.servers())?.map(({ isUp }) => isUp)).toEqual([true, true, false])
+    const found = (await database.shared?.weaknesses()) ?? []
+    expect(found.map(({ level, what }) => [level, what])).toEqual([
+      ['error', `its node ${addressOf(removed.url)} runs beside the cluster, of which it is no member`],
+      ['warning', 'its member 4 (10.0.0.4:4002) is at none of the addresses in LATCHKEY_DATABASE_URL that respond'],
+    ])
+    expect(found.map(({ action }) => action)).toEqual([
+      expect.stringContaining('Stop rqlited there'),
+      expect.stringContaining('Put its address in'),
+    ])
+  })
+  await Promise.all([second.close(), removed.close()])
+})
+
+test('a cluster of which an address leads another cluster is refused', async () => {
+  const [second, own] = await Promise.all([
+    startOther(statusOf({ id: '2', members: ['1', '2'] })),
+    startOther(statusOf({ id: '3', members: ['3'], raft: { term: 9 } })),
+  ])
+  const first = await startOther(statusOf({ id: '1', members: ['1', '2'] }))
+  const send: SendRequest = (request, signal) => fetch(request, { signal })
+  const url = withOthers(first, second)(own)
+  const opened = await openServerDatabase({ url, token: undefined, create: true, send })
+  const message = expect.stringContaining(`its node ${addressOf(own.url)} leads a separate cluster`)
+  expect(opened).toMatchObject({ refused: 'unreadable', message })
+  await Promise.all([first.close(), second.close(), own.close()])
 })
 
 test('a cluster whose nodes have different clocks is refused', async () => {
