@@ -61,7 +61,11 @@ export function createBudgetBuilder(parts: BuilderParts): BudgetBuilder {
         if (usageId - state.usageId > rowsFollowedMax) state = await build(parts, undefined)
         else {
           for await (const rows of readLedgerAfter(parts.orm, state.usageId, usageId))
-            for (const row of rows) await addTotals(inForce, state.keys, totalsOf(row), 'both')
+            for (const row of rows) {
+              await addTotals(inForce, state.keys, totalsOf(row), 'both')
+              // Where this ends early, as without the database, the next call goes on there: each row counts once.
+              state.usageId = row.id
+            }
           state.usageId = usageId
         }
       })

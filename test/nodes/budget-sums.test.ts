@@ -183,3 +183,27 @@ test('a row that is not added, or added twice, is found', async () => {
     expect(countedSums(budgets, 'all')).not.toEqual(await ledgerSums('all'))
   }
 })
+
+test('a refresh that fails in the middle of the ledger counts no row twice', async () => {
+  const budgets = createBudgets()
+  let isAway = false
+  const key: Registry['deleted']['key'] = async (id) => {
+    if (isAway) throw new Error('The database is away')
+    return registry.deleted.key(id)
+  }
+  const flaky: Registry = { ...registry, deleted: { ...registry.deleted, key } }
+  const { build, follow } = createBudgetBuilder({ orm: own.database.orm, registry: flaky, budgets, now: () => now })
+  await build()
+  // It is looked up in the database, since no row before is of it.
+  const late = { ...deletedKey, id: 'own-late', name: 'late', hash: 'e'.padEnd(64, '0') }
+  await writer.write([insertApiKey(own.database.orm, late)])
+  for (const keyId of ['own-key', late.id, 'own-key'])
+    await writer.appendUsage({ ...usageRow(crypto.randomUUID(), rows), keyId, at: now })
+  const { rows: found } = await own.database.client.execute('select max(id) from usage')
+  const newest = Number(found[0]?.[0])
+  isAway = true
+  await expect(follow(newest)).rejects.toThrow('The database is away')
+  isAway = false
+  await follow(newest)
+  for (const name of ['all', 'sessions']) expect(countedSums(budgets, name)).toEqual(await ledgerSums(name))
+})
