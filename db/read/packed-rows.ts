@@ -117,10 +117,11 @@ function partReader(table: SQLiteTable, own: readonly FieldColumn[], shared: rea
       values[index] === null ? sql.raw(`${name} is null`) : sql`${sql.raw(name)} = ${values[index]}`,
     )
     const row = sql`json_array(${listed(own)}, case when ${sql.join(isShared, sql` and `)} then null else ${others} end)`
-    const [part] = await orm.all<{ rows: string }>(
+    const [part] = await orm.all<{ rows: string | null }>(
       sql`select group_concat(${row}, char(10)) as rows from ${table} where ${where}`,
     )
-    return part === undefined ? undefined : { ...part, ...first }
+    // On a server database, another node can have deleted the last of them since they were looked at.
+    return part === undefined || part.rows === null ? undefined : { rows: part.rows, ...first }
   }
 }
 

@@ -81,3 +81,17 @@ test('rows have in common what the first of those that are read has', async () =
   ])
   expect(await readAll(packedPolicies.read(orm, eq(policies.name, 'nobody')))).toEqual([])
 })
+
+test('rows that another node deletes while they are read are left out', async () => {
+  const { orm } = served.server.context
+  let asked = 0
+  // The last row of a part is there when its values in common are read, and no longer after that.
+  const changing = new Proxy(orm, {
+    get: (target, name) =>
+      name === 'all'
+        ? async (query: Parameters<typeof orm.all>[0]) => (++asked === 3 ? [{ rows: null }] : target.all(query))
+        : Reflect.get(target, name),
+  })
+  expect(await readAll(packedPolicies.read(changing))).toEqual([])
+  expect(asked).toBe(3)
+})
