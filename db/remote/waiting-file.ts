@@ -116,23 +116,27 @@ function parseLine(line: string): WaitingCommit | undefined {
     const parsed = JSON.parse(line) as WaitingCommit
     const { id, installation, after } = parsed
     if (typeof id !== 'string' || typeof installation !== 'string' || !Number.isSafeInteger(after)) return undefined
-    const rows = [parsed.usage, parsed.storedResponses]
-    const areRows = hasColumns(usage, rows[0]) && hasColumns(storedResponses, rows[1])
-    return areRows && rows.some((some) => some.length > 0) ? parsed : undefined
+    const ofUsage = rowsIn<UsageRow>(usage, parsed.usage)
+    const stored = rowsIn<StoredResponse>(storedResponses, parsed.storedResponses)
+    if (ofUsage === undefined || stored === undefined || ofUsage.length + stored.length === 0) return undefined
+    return { id, installation, after, usage: ofUsage, storedResponses: stored }
   } catch {
     return undefined
   }
 }
 
-/** Whether each of the rows has a plain value for each column of the table, and nothing else. */
-function hasColumns(table: SQLiteTable, rows: unknown): boolean {
-  const fields = Object.keys(getTableColumns(table)).filter((field) => field !== 'id')
-  const isRow = (row: unknown) =>
-    typeof row === 'object' &&
-    row !== null &&
-    Object.keys(row).length === fields.length &&
-    fields.every((field) => isPlain((row as Record<string, unknown>)[field]))
-  return Array.isArray(rows) && rows.every(isRow)
+/**
+ * The rows, if each has a plain value for each column of the table, and nothing else; undefined otherwise. An older program, whose rows wait
+ * while this one is installed, did not know the newest columns: they are null.
+ */
+function rowsIn<Row>(table: SQLiteTable, rows: unknown): Row[] | undefined {
+  const columns = Object.entries(getTableColumns(table)).filter(([field]) => field !== 'id')
+  const nulls = Object.fromEntries(columns.flatMap(([field, { notNull }]) => (notNull ? [] : [[field, null]])))
+  const isRow = (row: Record<string, unknown>) =>
+    Object.keys(row).length === columns.length && columns.every(([field]) => isPlain(row[field]))
+  if (!Array.isArray(rows) || !rows.every((row) => typeof row === 'object' && row !== null)) return undefined
+  const whole = rows.map((row: object) => ({ ...nulls, ...row }))
+  return whole.every(isRow) ? (whole as Row[]) : undefined
 }
 
 function isPlain(value: unknown): boolean {

@@ -62,7 +62,7 @@ export async function openWaitingUsage(options: WaitingUsageOptions): Promise<Wa
     try {
       await file.append(toLine(commit))
     } catch (error) {
-      drop(commit)
+      await drop(commit).catch(() => {})
       throw error
     }
   }
@@ -82,24 +82,26 @@ export async function openWaitingUsage(options: WaitingUsageOptions): Promise<Wa
     await keep(own)
     // It is repeated until its outcome is known, which can take half an hour.
     sending.then(
-      () => drop(own),
+      () => drop(own).catch(() => {}),
       () => {
         own.isSending = false
       },
     )
   }
 
-  function drop(own: WaitingEntry): void {
+  /** What stays in the file when nothing waits takes room, and is read again by the next start. */
+  async function drop(own: WaitingEntry): Promise<void> {
     waiting = waiting.filter((each) => each !== own)
-    if (waiting.length === 0) onWaiting(false, 0)
+    if (isWaiting()) return
+    onWaiting(false, 0)
+    await file.clearUnless(isWaiting)
   }
 
   async function applyAll(): Promise<void> {
     for (const own of waiting.filter(({ isSending }) => !isSending)) {
       if (!(await applyOne(own, file.path, options))) return
-      drop(own)
+      await drop(own)
     }
-    await file.clearUnless(isWaiting)
   }
 
   return {

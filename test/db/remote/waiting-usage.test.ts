@@ -11,6 +11,7 @@ import type { BoundStatement } from '../../../db/write/rows.ts'
 import { temporaryFolder } from '../../support/latchkey.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { type OrganizationRows, usageRow } from '../../support/rows.ts'
+import { until } from '../../support/until.ts'
 
 const folder = temporaryFolder()
 afterAll(() => folder.remove())
@@ -150,13 +151,15 @@ test('a commit that takes long lets its caller go on, and is not made twice', as
     commit: async (...commit: Parameters<Server['commit']>) => arrived.then(() => server.commit(...commit)),
   }
   files += 1
-  const slow = await openOn(held, `${folder.path}/waiting-${files}`, { patienceMilliseconds: 1 })
+  const path = `${folder.path}/waiting-${files}`
+  const slow = await openOn(held, path, { patienceMilliseconds: 1 })
   await slow.commit(rowsOf('a'))
-  expect([await server.requests(), slow.rows()]).toEqual([[], 1])
+  expect([await server.requests(), slow.rows(), statSync(path).size > 0]).toEqual([[], 1, true])
   const applied = slow.apply()
   resolve()
   await applied
-  while (slow.rows() > 0) await new Promise((done) => setImmediate(done))
+  // Nothing else need happen: otherwise the file would grow with every slow commit.
+  await until('an empty file', () => slow.rows() === 0 && statSync(path).size === 0)
   await slow.apply()
   expect(await server.requests()).toEqual(['a'])
   await Promise.all([slow.close(), waiting.close()])
@@ -209,6 +212,22 @@ test('lines that are damaged are set aside and reported, and the others are appl
     await next.close()
     expect((await readWaiting(path)).found).toHaveLength(1)
   }
+})
+
+test('rows that an older program left lack the newest columns, which are null', async () => {
+  const { path, server, waiting } = await start()
+  server.state.behavior = 'is away'
+  await waiting.commit(rowsOf('a'))
+  await waiting.close()
+  const { usage, ...commit } = JSON.parse(readFileSync(path, 'utf8'))
+  const { attempts: _attempts, error: _error, ...older } = usage[0]
+  const { keyId: _keyId, ...withoutKey } = older
+  truncateSync(path, 0)
+  for (const row of [older, withoutKey]) appendFileSync(path, `${JSON.stringify({ ...commit, usage: [row] })}\n`)
+  const { found, damaged } = await readWaiting(path)
+  expect(found.map(({ usage }) => usage)).toEqual([[{ ...older, attempts: null, error: null }]])
+  // A row that says not whose it is counts for nobody.
+  expect(damaged).toBe(1)
 })
 
 test('rows that the database refuses, or that belong to another one, are set aside and do not hold up the others', async () => {
