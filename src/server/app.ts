@@ -110,7 +110,8 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       // Health, metadata and the files of the page come without a refresh.
       const refreshing = placeOf(match.found, basePath) === basePath ? context.follow.fresh() : undefined
       const isStale = refreshing !== undefined && (await refreshOrStale(refreshing, match.found, context))
-      response = await match.found.handle(request, own, isStale ? { ...info, isStale } : info)
+      if (isStale) info.isStale = true
+      response = await match.found.handle(request, own, info)
       if (isStale) response.headers.set('cache-control', 'no-store')
     } catch (error) {
       const fault = toFault(error)

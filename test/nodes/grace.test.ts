@@ -86,6 +86,12 @@ test('while it is away, inference without budgets is served for the time that wa
   const served = [await infer(free), await infer(free)]
   expect(served.map(({ status }) => status)).toEqual([200, 200])
 
+  // What is refused for another reason is counted as ever.
+  const headers = { authorization: `Bearer ${free.key}`, 'content-type': 'text/plain' }
+  expect((await fetch(`${urlOf(node)}/chat/completions`, { method: 'POST', headers, body: 'x' })).status).toBe(415)
+  const { refusals } = node.server.context
+  expect(refusals.list(undefined, Date.now()).map(({ reason }) => reason)).toEqual(['content_type'])
+
   // What other nodes can use up, and what must be recorded before it takes effect.
   const form = { federation_policy_id: crypto.randomUUID(), subject_token: await mintAt(cluster.issuerUrl) }
   const waiting = Promise.all([infer(free, strict), postExchange(urlOf(node), form)])
