@@ -51,6 +51,14 @@ export const jwtBearer: Grant = {
   namesIssuedType: false,
 }
 
+/** The same in the words of a request that names the policy as token exchange does. */
+const jwtBearerOfPolicy: Grant = { ...jwtBearer, words: new Map([['subject_token', 'assertion']]) }
+
+/** The jwt-bearer grant in the words that a request uses. */
+export function jwtBearerFor({ values }: SentFields): Grant {
+  return values.has('federation_policy_id') && !values.has('federation_rule_id') ? jwtBearerOfPolicy : jwtBearer
+}
+
 /**
  * Parses the fields for a grant. A field without a value counts as omitted (RFC 6749 §3.2). It does not check whether
  * the token is a JWT.

@@ -16,7 +16,15 @@ import { parseJwtText } from '../tokens/jwt-text.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { auditRecordOf, type ClaimRecorder, type Decision } from './audit-record.ts'
 import { readFormFields, readJsonFields } from './exchange-fields.ts'
-import { type ExchangeForm, type Grant, jwtBearer, jwtBearerGrant, parseFields, tokenExchange } from './grants.ts'
+import {
+  type ExchangeForm,
+  type Grant,
+  jwtBearer,
+  jwtBearerFor,
+  jwtBearerGrant,
+  parseFields,
+  tokenExchange,
+} from './grants.ts'
 import type { ClockDifferences } from './issuer/clock-difference.ts'
 import type { Issuer } from './issuer/issuer.ts'
 import type { IssuerKeys } from './issuer/issuer-keys.ts'
@@ -123,8 +131,12 @@ async function readRequest(
   const isOfWrongType = sent.problems.some(({ refusal }) => refusal.refused === 'field_type')
   const named = sent.values.get('grant_type')
   const isJwtBearer = config.jwtBearer && (named === jwtBearerGrant || (named === undefined && isOfWrongType))
-  const grant = isJwtBearer ? jwtBearer : tokenExchange
-  return { grant, form: isForm || isJwtBearer ? parseFields(grant, sent) : refuse('content_type') }
+  if (!isForm && !isJwtBearer)
+    return named || sent.values.has('subject_token')
+      ? { grant: tokenExchange, form: refuse('content_type') }
+      : { grant: jwtBearer, form: refuse('field_missing', 'grant_type') }
+  const grant = isJwtBearer ? jwtBearerFor(sent) : tokenExchange
+  return { grant, form: parseFields(grant, sent) }
 }
 
 async function judgeAndMint(facts: Facts, context: ExchangeContext): Promise<IssuedAccessToken | Refusal> {

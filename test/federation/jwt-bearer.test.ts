@@ -82,6 +82,14 @@ describe('a refusal speaks of the fields of this grant', () => {
       /^The federation_rule_id must be a UUID/,
     ],
     [
+      "a policy's name in the field of token exchange",
+      async () => fieldsFor(await latchkey.sign(), { federation_rule_id: undefined, federation_policy_id: 'ci' }),
+      'policy_id_malformed',
+      /^The federation_policy_id must be a UUID/,
+    ],
+    ['no grant', async () => fieldsFor('x', { grant_type: undefined }), 'field_missing', /: grant_type$/],
+    ['an empty object', async () => ({}), 'field_missing', /: grant_type$/],
+    [
       'two policies',
       async () => fieldsFor(await latchkey.sign(), { federation_policy_id: crypto.randomUUID() }),
       'policy_ids_differ',
@@ -114,9 +122,9 @@ describe('JSON', () => {
     expect((await postForm(latchkey, await padded(32_767), json)).status).toBe(200)
   })
 
-  test('is not accepted for token exchange, nor for a grant that is missing or unknown', async () => {
+  test('is not accepted for token exchange, nor for a grant that is unknown', async () => {
     const exchange = Object.fromEntries(new URLSearchParams(await goodForm(latchkey)))
-    for (const fields of [exchange, { ...exchange, grant_type: undefined }, { grant_type: 'password' }, {}]) {
+    for (const fields of [exchange, { ...exchange, grant_type: undefined }, { grant_type: 'password' }]) {
       const expected = { status: 400, error: 'invalid_request', reason: 'content_type' }
       await expectRefused(latchkey, await postJson(fields), expected, '')
     }
