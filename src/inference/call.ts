@@ -155,8 +155,12 @@ function checkModelName(name: unknown): string {
   if (typeof name !== 'string' || name === '') throw invalid('model must be a name, and models a list of names')
   if (isLonger(name, modelCharactersMax))
     throw invalid(`A model has at most ${modelCharactersMax} characters: shorten the name`)
+  // An inference server may trim it, or write it to a log: it would name another model there, or be another line.
+  if (controlCharacter.test(name)) throw invalid('A model is a name without line breaks and other control characters')
   return name
 }
+
+const controlCharacter = /\p{Cc}/u
 
 type StreamChoice = { streams: boolean; options?: Fields }
 

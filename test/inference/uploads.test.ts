@@ -87,6 +87,7 @@ describe('a small form', () => {
     ['a preset', [field('model', '@preset/x'), fileStart, end], 400, /cannot name a preset/],
     ['a preset beside the model', [field('model', 'big'), field('preset', 'x'), fileStart, end], 400, /preset/],
     ['an empty model', [field('model', ''), fileStart, end], 400, /model must be a name/],
+    ['a line feed in the model', [field('model', 'big\n'), fileStart, end], 400, /without line breaks/],
     ['a long model', [field('model', 'x'.repeat(300)), fileStart, end], 400, /at most 256/],
   ]
   for (const [name, pieces, status, says] of refused)

@@ -82,6 +82,8 @@ describe('a preset is applied', () => {
     const longer = await ask({ preset: named, model: `${model}x` })
     expect(longer.status).toBe(400)
     expect(await longer.text()).toContain('A model has at most 256 characters')
+    const broken = await ask({ preset: named, model: 'one\ntwo' })
+    expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining('without line breaks')])
     await expect(latchkey.savePreset({ model: `${model}x` })).rejects.toThrow('model: must be at most 256 characters')
   })
 
