@@ -8,14 +8,22 @@ import { auditLogCommands } from './audit-log.ts'
 import { type Arguments, command, runAlone } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { moment, record } from './shared/render.ts'
-import { archivedLines, drawReport, reportInput, reportOptions, traitInput, traitOptions } from './shared/reports.ts'
+import {
+  archivedLines,
+  drawReport,
+  notSearchedLines,
+  reportInput,
+  reportOptions,
+  traitInput,
+  traitOptions,
+} from './shared/reports.ts'
 import { stateTone } from './shared/terminal.ts'
 
 type Exchanges = OperationResponse<'audit.list'>
 
-function drawExchanges({ data, more_before_id, archived }: Exchanges, given: Arguments): string {
+function drawExchanges(found: Exchanges, given: Arguments): string {
   const drawn = drawReport(
-    data,
+    found.data,
     [
       ['TIME (UTC)', (row) => moment(row.at)],
       ['OUTCOME', (row) => row.outcome, stateTone],
@@ -30,11 +38,7 @@ function drawExchanges({ data, more_before_id, archived }: Exchanges, given: Arg
     ],
     given,
   )
-  const more =
-    more_before_id === undefined || more_before_id === null
-      ? []
-      : [`Older exchanges were not searched. To continue: --before-id ${more_before_id}`]
-  return [drawn, ...more, ...archivedLines(archived)].join('\n')
+  return [drawn, ...notSearchedLines('exchanges', found, given), ...archivedLines(found.archived)].join('\n')
 }
 
 export function auditCommand(): Command {

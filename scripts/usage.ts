@@ -11,6 +11,7 @@ import { bar, csv, dollars, moment } from './shared/render.ts'
 import {
   archivedLines,
   drawReport,
+  notSearchedLines,
   reportInput,
   reportOptions,
   traitInput,
@@ -56,7 +57,7 @@ export function usageCommand(): Command {
       ...(given.options.requests ? requestFilters(given) : sumGrouping(given)),
     }),
     (response, given) => {
-      const lines = archivedLines(response.archived)
+      const lines = [...notSearchedLines('requests', response, given), ...archivedLines(response.archived)]
       if (given.options.csv) {
         // Standard output has only rows.
         for (const line of lines) process.stderr.write(`latchkey: ${line}\n`)

@@ -53,22 +53,28 @@ export function archivedLines(archived: ArchivedFiles = []): string[] {
 }
 
 const traits = ['key', 'policy', 'issuer', 'subject']
-const ofRequests = ['model', 'upstream', 'httpStatus', 'result']
-const filters = [
-  ...traits,
-  ...ofRequests,
-  'since',
-  'until',
-  'organization',
-  'beforeId',
-  'outcome',
-  'reason',
-  'changedBy',
-]
+const ofRequests = ['model', 'attribution', 'upstream', 'httpStatus', 'result']
+const ofExchanges = ['outcome', 'reason', 'grant']
+const ofChanges = ['changedBy', 'kind', 'group']
+const ofAlerts = ['type']
+const ofTime = ['since', 'until', 'beforeId']
+const filters = [...traits, ...ofRequests, ...ofExchanges, ...ofChanges, ...ofAlerts, ...ofTime, 'organization']
 
 /** Distinguishes an empty report from one in which no row matches the filters. */
 export function whenEmpty({ options }: Arguments, nothing: string): string {
   return isNarrowed(options, filters) ? nothingMatches : nothing
+}
+
+type Searched = { data: readonly unknown[]; more_before_id?: number | null }
+
+/** A line on the older rows that a search did not reach, or nothing. A full page has the line of `drawReport`. */
+export function notSearchedLines(rows: string, { data, more_before_id: before }: Searched, given: Arguments): string[] {
+  if (before === undefined || before === null || data.length >= limitOf(given)) return []
+  return [`Older ${rows} were not searched. To continue: --before-id ${before}`]
+}
+
+function limitOf({ options }: Arguments): number {
+  return Number(options.limit ?? reportRowsDefault)
 }
 
 /** Draws a report as a table, with the option that shows the next page. */
@@ -76,7 +82,7 @@ export function drawReport<Row extends { id: number }>(
   rows: Row[],
   columns: Column<Row>[],
   given: Arguments,
-  limit: unknown = given.options.limit ?? reportRowsDefault,
+  limit: unknown = limitOf(given),
 ): string {
   const drawn = table(rows, columns, whenEmpty(given, 'No rows yet'))
   const last = rows.at(-1)
