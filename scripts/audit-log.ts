@@ -7,7 +7,7 @@ import { cosignCommand } from './audit-witness.ts'
 import { command } from './shared/command-line.ts'
 import { operationCommand } from './shared/operation-command.ts'
 import { wholeNumber } from './shared/option-values.ts'
-import { few, moment, printable } from './shared/render.ts'
+import { counted, few, moment, printable } from './shared/render.ts'
 
 export function auditLogCommands(): Command[] {
   return [
@@ -116,8 +116,8 @@ It cannot be undone. Archives, backups and the logs of the server are not change
 function drawErased({ exchanges, usage, alerts, archives }: OperationResponse<'audit.erase'>): string {
   const files = few(archives.map(printable), archivesShownMax)
   return [
-    `Erased ${exchanges} exchanges and ${usage} requests`,
-    ...(alerts === 0 ? [] : [`Erased the value of ${alerts} alerts`]),
+    `Erased ${counted(exchanges, 'exchange')} and ${counted(usage, 'request')}`,
+    ...(alerts === 0 ? [] : [`Erased the value of ${counted(alerts, 'alert')}`]),
     ...(archives.length === 0 ? [] : [`Archives were not changed, and can have rows of the subject: ${files}`]),
   ].join('\n')
 }

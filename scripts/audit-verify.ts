@@ -190,7 +190,7 @@ function drawWitnesses(witnesses: { name: string; at: number; size?: number }[])
   })
 }
 
-function drawFolder(found: FolderCheck): string {
+export function drawFolder(found: FolderCheck): string {
   const { problems, origin, size, checkpoints, kinds, pruned, checkpointsPruned, archived, witnesses } = found
   if (origin === undefined) return problems.map((problem) => `✗ ${printable(problem)}`).join('\n')
   const counts = Object.entries(kinds).map(([kind, count]) => `${count} ${kind}`)
@@ -200,27 +200,35 @@ function drawFolder(found: FolderCheck): string {
     ...(pruned === 0
       ? []
       : [
-          `  ${pruned} entries were pruned, as the log says; ${checkpointsPruned} checkpoints among them were not compared`,
+          `  ${counted(pruned, 'entry was', 'entries were')} pruned, as the log says; ${counted(checkpointsPruned, 'checkpoint among them was', 'checkpoints among them were')} not compared`,
         ]),
-    ...(archived === 0 ? [] : [`  ${archived} archived exchanges are the ones that were logged`]),
+    ...(archived === 0
+      ? []
+      : [
+          `  ${counted(archived, 'archived exchange is the one that was logged', 'archived exchanges are the ones that were logged')}`,
+        ]),
     ...drawWitnesses(witnesses),
     ...problems.map((problem) => `  ✗ ${printable(problem)}`),
   ].join('\n')
 }
 
-function drawDatabase(found: OperationResponse<'audit.verify'>): string {
-  const { ok, size, rows, archived, erased, pruned, checkpoints, checkpoints_pruned, uncovered, days, problems } = found
+export function drawDatabase(found: OperationResponse<'audit.verify'>): string {
+  const { ok, size, rows, archived, erased, pruned, checkpoints, checkpoints_pruned, uncovered, problems } = found
+  const { days, days_archived: daysArchived } = found
   const more = [
-    ...(days > 0 ? [`${days} totals of days compared with the ledger`] : []),
-    ...(archived > 0 ? [`${archived} are in archives`] : []),
-    ...(erased > 0 ? [`${erased} were erased`] : []),
+    ...(days > 0 ? [`the totals of ${counted(days, 'day')} compared with the ledger`] : []),
+    ...(daysArchived > 0 ? [`those of ${counted(daysArchived, 'day')} not: the requests are in archives`] : []),
+    ...(archived > 0 ? [`${counted(archived, 'row is', 'rows are')} in archives`] : []),
+    ...(erased > 0 ? [`${counted(erased, 'row was', 'rows were')} erased`] : []),
     ...(pruned > 0
-      ? [`${pruned} were pruned, with ${checkpoints_pruned} checkpoints among them; archives have their rows`]
+      ? [
+          `${counted(pruned, 'entry was', 'entries were')} pruned, with ${counted(checkpoints_pruned, 'checkpoint')} among them: archives have the rows`,
+        ]
       : []),
-    ...(uncovered > 0 ? [`${uncovered} rows are newer than the log`] : []),
+    ...(uncovered > 0 ? [`${counted(uncovered, 'row is', 'rows are')} newer than the log`] : []),
   ]
   return [
-    `${ok ? '✓' : '✗'} ${size} entries, ${rows} rows compared, ${checkpoints} checkpoints${more.map((each) => `; ${each}`).join('')}`,
+    `${ok ? '✓' : '✗'} ${counted(size, 'entry', 'entries')}, ${counted(rows, 'row')} compared, ${counted(checkpoints, 'checkpoint')}${more.map((each) => `; ${each}`).join('')}`,
     ...problems.map(({ problem, source, ref, leaf, at }) => {
       const place = [
         ...(source === undefined ? [] : [`${source}, id ${ref}`]),

@@ -1,8 +1,8 @@
-// The options of `audit verify`: what is no verifier key is refused with its reason, and so is an option that nothing would look at.
+// `audit verify`: what is no verifier key is refused with its reason, and so is an option that nothing would look at; and how verdicts read.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { verifierKeys, verifyCommand, witnessKeys } from '../../scripts/audit-verify.ts'
+import { drawDatabase, drawFolder, verifierKeys, verifyCommand, witnessKeys } from '../../scripts/audit-verify.ts'
 import { createSignerKey } from '../../src/audit-log/transparency/note.ts'
 import { checkpointIn } from '../../src/audit-log/transparency/proof.ts'
 import { temporaryFolder } from '../support/latchkey.ts'
@@ -50,3 +50,36 @@ test.each(['--against', '--archive'])(
     await expect(asked).rejects.toThrow(`${option} needs a folder of the log`)
   },
 )
+
+test('the verdict on a database counts one of each as one, and leaves out what there is none of', () => {
+  const of = (count: number) => ({
+    ...{ ok: true, origin: 'log', problems: [], size: count, rows: count, checkpoints: count },
+    ...{ archived: count, erased: count, pruned: count, checkpoints_pruned: count, uncovered: count },
+    ...{ days: count, days_archived: count },
+  })
+  expect(drawDatabase(of(1)).split('; ')).toEqual([
+    '✓ 1 entry, 1 row compared, 1 checkpoint',
+    'the totals of 1 day compared with the ledger',
+    'those of 1 day not: the requests are in archives',
+    '1 row is in archives',
+    '1 row was erased',
+    '1 entry was pruned, with 1 checkpoint among them: archives have the rows',
+    '1 row is newer than the log',
+  ])
+  expect(drawDatabase(of(2))).toContain('2 entries were pruned, with 2 checkpoints among them')
+  expect(drawDatabase(of(0))).toBe('✓ 0 entries, 0 rows compared, 0 checkpoints')
+})
+
+test('so does the one on a folder', () => {
+  const of = (count: number) => ({
+    ...{ problems: [], origin: 'log', size: count, checkpoints: count, kinds: {}, witnesses: [] },
+    ...{ pruned: count, checkpointsPruned: count, archived: count },
+  })
+  expect(drawFolder(of(1)).split('\n')).toEqual([
+    '✓ log: 1 entry',
+    '  It grew from 1 older checkpoint',
+    '  1 entry was pruned, as the log says; 1 checkpoint among them was not compared',
+    '  1 archived exchange is the one that was logged',
+  ])
+  expect(drawFolder(of(2))).toContain('2 checkpoints among them were not compared')
+})
