@@ -165,7 +165,7 @@ function draw({ file, sequence, expires_at, data }: PackResult): string {
 }
 
 function sequenceNumber(text: string): string {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('use a whole number')
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('use a whole number, 0 or more')
   return text
 }
 

@@ -65,7 +65,7 @@ function numbersFrom(given: unknown, { option }: Flag): unknown {
   if (wrong === undefined) return given.map(Number)
   throw new Fault(
     'usage',
-    `${JSON.stringify(wrong)} is not a valid value for ${option.split(' ')[0]}: use whole numbers`,
+    `${JSON.stringify(wrong)} is not a valid value for ${option.split(' ')[0]}: use whole numbers, 0 or more`,
   )
 }
 

@@ -11,7 +11,7 @@ export function removable(value: string | boolean | undefined): string | null | 
 
 /** Parses an integer option. */
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('use a whole number')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('use a whole number, 0 or more')
   return Number(text)
 }
 
