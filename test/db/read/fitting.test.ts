@@ -1,9 +1,11 @@
 // Reads of many rows that are more than a libSQL server sends at once, and the copy of such rows.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { LibsqlError } from '@libsql/core/api'
 import { sql } from 'drizzle-orm'
 import { type Database, openDatabase } from '../../../db/file/open.ts'
 import { copyTable, digestTable, hasRows, listCopiedTables } from '../../../db/read/copy-rows.ts'
+import { readFitting } from '../../../db/read/fitting.ts'
 import { packing } from '../../../db/read/packed-rows.ts'
 import { openServerDatabase } from '../../../db/remote/server-database.ts'
 import { isTooLarge } from '../../../db/remote/server-errors.ts'
@@ -54,6 +56,17 @@ afterAll(async () => {
 test('one statement cannot read them', async () => {
   const error = await rejectionOf(database.orm.select().from(issuerKeySets))
   expect(isTooLarge(error)).toBe(true)
+})
+
+test('a single row that is too large is an error, and is not read again and again', async () => {
+  const read: number[] = []
+  const tooLarge = new LibsqlError('too large', 'RESPONSE_TOO_LARGE')
+  const reading = readFitting(3, async (rows) => {
+    read.push(rows)
+    throw tooLarge
+  })
+  expect(await rejectionOf(reading)).toBe(tooLarge as never)
+  expect(read).toEqual([3, 2, 1])
 })
 
 test('issuers with large key sets are listed, by a condition and by their ids', async () => {

@@ -3,6 +3,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Client, createClient } from '@libsql/client'
 import fc from 'fast-check'
+import { createOrm } from '../../../db/file/open.ts'
+import { readUnknownCosts } from '../../../db/read/attention.ts'
 import { createUsageSummer, usageSums } from '../../../db/write/usage-sums.ts'
 
 const hour = 3_600_000
@@ -100,4 +102,17 @@ test('the first commit of a process adds what earlier ones left, and after it ea
   const sumsFor = createUsageSummer()
   const areAdded = [1, 1, 254, 1, 300].map((rows) => sumsFor(rows).length > 0)
   expect(areAdded).toEqual([true, false, false, true, true])
+})
+
+test('a request of unknown cost is reported once, whether the totals include it or not yet', async () => {
+  for (const name of ['usage', 'day_totals', 'hour_totals', 'usage_summed']) await client.execute(`delete from ${name}`)
+  const insert = (at: number) => ({
+    sql: "insert into usage (at, key_id, status) values (?, 'key_1', 200)",
+    args: [at],
+  })
+  await client.batch([insert(0), insert(5 * hour), ...usageSums], 'write')
+  await client.execute(insert(5 * hour))
+  const found = (since: number) => readUnknownCosts(createOrm(client), since)
+  expect(await found(0)).toEqual([{ keyId: 'key_1', policyId: '', model: '', requests: 3 }])
+  expect(await found(5)).toMatchObject([{ requests: 2 }])
 })
