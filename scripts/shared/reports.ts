@@ -65,10 +65,14 @@ export function whenEmpty({ options }: Arguments, nothing: string): string {
   return isNarrowed(options, filters) ? nothingMatches : nothing
 }
 
-type Searched = { data: readonly unknown[]; more_before_id?: number | null }
+type SearchResult = { data: readonly unknown[]; more_before_id?: number | null }
 
 /** A line on the older rows that a search did not reach, or nothing. A full page has the line of `drawReport`. */
-export function notSearchedLines(rows: string, { data, more_before_id: before }: Searched, given: Arguments): string[] {
+export function notSearchedLines(
+  rows: string,
+  { data, more_before_id: before }: SearchResult,
+  given: Arguments,
+): string[] {
   if (before === undefined || before === null || data.length >= limitOf(given)) return []
   return [`Older ${rows} were not searched. To continue: --before-id ${before}`]
 }
