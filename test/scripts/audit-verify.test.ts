@@ -51,7 +51,7 @@ test.each(['--against', '--archive'])(
   },
 )
 
-test('the verdict on a database counts one of each as one, and leaves out what there is none of', () => {
+test('the verdict on a database counts one of each as one, and leaves out what was not found', () => {
   const of = (count: number) => ({
     ...{ ok: true, origin: 'log', problems: [], size: count, rows: count, checkpoints: count },
     ...{ archived: count, erased: count, pruned: count, checkpoints_pruned: count, uncovered: count },
