@@ -293,6 +293,20 @@ describe('once entries are gone', () => {
     await expect(run(sql)).rejects.toThrow(/never|constraint/i)
   })
 
+  test('nor an entry in a range whose salt or row is still there', async () => {
+    const statement = (sql: string) => ({ toSQL: () => ({ sql, params: [] }) })
+    const addAndRemove = (ref: number, salt: string) =>
+      writer.write([
+        statement(
+          `insert into log_entries (leaf, kind, ref, at, salt, commitment) values (300, 1, ${ref}, 0, ${salt}, x'00')`,
+        ),
+        statement('delete from log_entries where leaf = 300'),
+      ])
+    await expect(addAndRemove(9_999, "x'00'")).rejects.toThrow('never deleted')
+    await expect(addAndRemove(1_000, 'null')).rejects.toThrow('never deleted')
+    await addAndRemove(9_999, 'null')
+  })
+
   describe('a folder without them', () => {
     let bare: string
     beforeAll(async () => {

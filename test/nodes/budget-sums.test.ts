@@ -123,7 +123,7 @@ const request = fc.record({
   model: fc.constantFrom('a1', 'b1', null),
   totalTokens: fc.constantFrom(3, null),
   costNanodollars: fc.constantFrom(7, null),
-  status: fc.constantFrom(200, 502),
+  status: fc.constantFrom(200, 400, 502),
   endpoint: fc.constantFrom('/chat/completions', '/tokenize'),
 })
 type Step = { kind: 'build' | 'turn' | 'request' } & Partial<UsageRow>

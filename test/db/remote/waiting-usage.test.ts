@@ -209,6 +209,7 @@ test('lines that are damaged are set aside and reported, and the others are appl
     const next = await openOn(server, path, { onRefused: (why, file) => refused.push(why, file) })
     expect([next.rows(), refused]).toEqual([1, ['1 lines are damaged', `${path}.damaged`]])
     expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(lines)
+    for (const file of [path, `${path}.damaged`]) expect(statSync(file).mode & 0o077).toBe(0)
     await next.close()
     expect((await readWaiting(path)).found).toHaveLength(1)
   }
@@ -251,6 +252,7 @@ test('rows that the database refuses, or that belong to another one, are set asi
   await foreign.apply()
   expect([foreign.rows(), refused.slice(1)]).toEqual([0, ['it belongs to another database']])
   expect(readFileSync(`${path}.refused`, 'utf8').split('\n')).toHaveLength(3)
+  expect(statSync(`${path}.refused`).mode & 0o077).toBe(0)
   expect(await server.requests()).toEqual([])
   await foreign.close()
 })
@@ -260,6 +262,30 @@ test('a row that the database refuses at once fails its own request, and does no
   server.state.behavior = 'refuses'
   expect((await rejectionOf(waiting.commit(rowsOf('a')))).message).toContain('no such column')
   expect([waiting.rows(), statSync(path).size]).toEqual([0, 0])
+  await waiting.close()
+})
+
+test.each(['SQLITE_FULL', 'SQLITE_IOERR_WRITE', 'SQLITE_READONLY'])(
+  'rows wait while the disk of the server, or its right to write, is missing (%s)',
+  async (code) => {
+    const send = async () => {
+      throw new LibsqlBatchError('no', 0, code)
+    }
+    const { waiting } = await start({ send })
+    await waiting.commit(rowsOf('a'))
+    await waiting.apply()
+    expect(waiting.rows()).toBe(1)
+    await waiting.close()
+  },
+)
+
+test('a row that does not reach the disk fails its own request, and does not wait', async () => {
+  const { server, waiting } = await start()
+  server.state.behavior = 'is away'
+  const [row] = rowsOf('a').usage
+  const unwritable = { ...row, units: 1n as never } as typeof row & object
+  await rejectionOf(waiting.commit({ usage: [unwritable], storedResponses: [] }))
+  expect(waiting.rows()).toBe(0)
   await waiting.close()
 })
 

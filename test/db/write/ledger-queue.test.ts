@@ -1,6 +1,8 @@
 // How rows share commits that are on their way to a database server.
 import { expect, test } from 'bun:test'
 import { setImmediate } from 'node:timers/promises'
+import { LibsqlError } from '@libsql/core/api'
+import { asUnreachable, unknownOutcome } from '../../../db/remote/server-errors.ts'
 import { createLedgerQueue } from '../../../db/write/ledger-queue.ts'
 import { auditRow, organizationRows, usageRow } from '../../support/rows.ts'
 import { until } from '../../support/until.ts'
@@ -67,4 +69,22 @@ test('a usage row keeps its patience in the commit that it shares with rows that
     ledger.appendUsedToken({ issuerId: 'issuer', tokenIdSha256: 'x', expiresAt: 1 }),
   ])
   expect(patience).toEqual([true, false])
+})
+
+test('rows of a commit that can have been made are not sent again, and those of one that was refused are, one by one', async () => {
+  const unreachable = asUnreachable(new Error('reset'))
+  const refused = new LibsqlError('no such row', 'SQLITE_CONSTRAINT')
+  const sent = async (error: Error) => {
+    const sizes: number[] = []
+    const ledger = createLedgerQueue(async (_, rows) => {
+      sizes.push(rows)
+      throw error
+    })
+    const rows = await Promise.allSettled([ledger.appendAudit(auditRow('one')), ledger.appendAudit(auditRow('two'))])
+    expect(rows.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    return sizes
+  }
+  expect(await sent(unreachable)).toEqual([2])
+  expect(await sent(unknownOutcome('batch', unreachable))).toEqual([2])
+  expect(await sent(refused)).toEqual([2, 1, 1])
 })
