@@ -9,7 +9,7 @@ import { importKeysCommand } from './issuers-import.ts'
 import { type Arguments, command, group, isNarrowed, nothingMatches, runAlone } from './shared/command-line.ts'
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { readJsonFile, readTextFile } from './shared/input-files.ts'
-import { pagedList } from './shared/list-pages.ts'
+import { pagedList, pageFilters } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
 import { few, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { table } from './shared/table.ts'
@@ -127,7 +127,7 @@ function listCommand(): Command {
           ['MANAGED BY', (row) => row.managed_by],
           ['ID', (row) => row.id],
         ],
-        isNarrowed(options, ['contains'])
+        isNarrowed(options, pageFilters)
           ? nothingMatches
           : 'No issuers. To add one: latchkey issuers add --name my-idp --issuer-url https://idp.example.com',
       ),

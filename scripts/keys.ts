@@ -14,9 +14,9 @@ import {
   runAlone,
 } from './shared/command-line.ts'
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
-import { pagedList } from './shared/list-pages.ts'
+import { pagedList, pageFilters } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { durationSeconds, unusedOption } from './shared/option-values.ts'
+import { durationSeconds } from './shared/option-values.ts'
 import { dollars, lastUse, managedBy, moment, printable, record, withAffected } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
 import { stateTone } from './shared/terminal.ts'
@@ -86,16 +86,15 @@ function listCommand(): Command {
   ])
     .option('--owner <user>', 'only keys of this user, by name or id')
     .addOption(new Option('--state <state>', 'only keys in this state').choices([...keyStates]))
-    .option(...unusedOption('keys'))
   return pagedList(
     made,
     'keys.list',
-    ({ options: { owner, state, unused } }) => ({ owner, state, unused_since: unused }),
+    ({ options: { owner, state } }) => ({ owner, state }),
     (rows, { options }) =>
       table(
         rows,
         columns,
-        isNarrowed(options, ['owner', 'state', 'unused', 'contains'])
+        isNarrowed(options, ['owner', 'state', ...pageFilters])
           ? nothingMatches
           : 'No keys. To create one: latchkey keys create --name my-app',
       ),

@@ -8,9 +8,8 @@ import { checkCommand } from './shared/explanations.ts'
 import { fieldInput, fieldLines, fieldOptions } from './shared/field-options.ts'
 import { drawDifference, drawFindings, exceptionsIn, isBlocked, lintCommand } from './shared/findings.ts'
 import { answerIssuerQuestion } from './shared/issuer-question.ts'
-import { pagedList } from './shared/list-pages.ts'
+import { pagedList, pageFilters } from './shared/list-pages.ts'
 import { commandOnOne, inOrganization, operationCommand } from './shared/operation-command.ts'
-import { unusedOption } from './shared/option-values.ts'
 import { testsCommand } from './shared/policy-tests.ts'
 import { lastUse, managedBy, moment, record } from './shared/render.ts'
 import { type Column, table } from './shared/table.ts'
@@ -95,21 +94,21 @@ function listCommand(): Command {
     'policies list',
     'policies list --key ci',
     'policies list --unused 90d',
+    'policies list --never-used',
     'policies list --contains deploy --limit 20',
   ])
     .option('--key <key>', 'only policies with this target key, by name, id or hash; give a deleted key by id')
     .option('--issuer <issuer>', 'only policies of this issuer, by name or id; give a deleted issuer by id')
     .addOption(new Option('--state <state>', 'only policies in this state').choices(['enabled', 'paused', 'inactive']))
-    .option(...unusedOption('policies'))
   return pagedList(
     made,
     'policies.list',
-    ({ options: { key, issuer, state, unused } }) => ({ key, issuer, state, unused_since: unused }),
+    ({ options: { key, issuer, state } }) => ({ key, issuer, state }),
     (rows, { options }) =>
       table(
         rows,
         columns,
-        isNarrowed(options, ['key', 'issuer', 'state', 'unused', 'contains'])
+        isNarrowed(options, ['key', 'issuer', 'state', ...pageFilters])
           ? nothingMatches
           : 'No policies. To create one, see: latchkey policies create --help',
       ),

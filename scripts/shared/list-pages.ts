@@ -8,7 +8,7 @@ import { socketPathFor } from '../../src/settings/config.ts'
 import { type CommandInput, callOperation } from './call-operation.ts'
 import { type Arguments, dependencies, givenTo, print, readConfig, withSettings } from './command-line.ts'
 import { inOrganization } from './operation-command.ts'
-import { wholeNumber } from './option-values.ts'
+import { momentText, wholeNumber } from './option-values.ts'
 
 type ListOperation = 'keys.list' | 'policies.list' | 'issuers.list'
 type RowOf<Name extends ListOperation> = OperationResponse<Name>['data'][number]
@@ -16,21 +16,34 @@ type RowOf<Name extends ListOperation> = OperationResponse<Name>['data'][number]
 /** As many as an operation gives at once. */
 const pageRows = 1_000
 
-/** Creates the `list` command of a kind, with `--contains` and `--limit`. Without a limit, it prints all rows. */
+/** The options of all these lists that leave rows out. */
+export const pageFilters = ['contains', 'unused', 'neverUsed']
+
+/**
+ * Creates the `list` command of a kind, with `--contains`, `--unused`, `--never-used` and `--limit`. Without a limit, it prints all rows.
+ */
 export function pagedList<Name extends ListOperation>(
   made: Command,
   name: Name,
   toInput: (given: Arguments) => CommandInput<Name>,
   draw: (rows: RowOf<Name>[], given: Arguments) => string,
 ): Command {
+  const [what] = name.split('.')
   const narrowed = made
+    .option(
+      '--unused <time>',
+      `only ${what} that have not worked since this time, or for a duration such as 90d`,
+      momentText,
+    )
+    .option('--never-used', `only ${what} that have never worked, however new they are`)
     .option('--contains <text>', 'only names that contain this text, in any case')
     .option('--limit <rows>', `maximum number of rows, up to ${pageRows} (default: all)`, wholeNumber)
   const shown = ['LATCHKEY_DATABASE_URL'] as const
   return withSettings(inOrganization(narrowed), { shown }).action(async (...all: unknown[]) => {
     const given = givenTo(all)
-    const { contains, limit, json, organization } = given.options
-    const input = { organization, contains, ...toInput(given) } as CommandInput<Name>
+    const { contains, unused, neverUsed, limit, json, organization } = given.options
+    const filters = { contains, unused_since: unused, never_used: neverUsed }
+    const input = { organization, ...filters, ...toInput(given) } as CommandInput<Name>
     if (limit === undefined && json === true) return printRows(readPages(given, name, input))
     const response = limit === undefined ? undefined : await call(given, name, { ...input, limit })
     if (json === true) return print(JSON.stringify(response, null, 2))

@@ -35,15 +35,6 @@ export function momentText(text: string): string {
   return new Date(moment).toISOString()
 }
 
-/** The option of lists that selects what was not used for a time. */
-export function unusedOption(what: string): [flags: string, help: string, read: (text: string) => string] {
-  return [
-    '--unused <time>',
-    `only ${what} that have not worked since this time, or for a duration such as 90d`,
-    momentText,
-  ]
-}
-
 /** Parses `2027-01-01`, `2027-01-01T09:30:00Z`, or a duration from now such as `12h` or `30d`. */
 export function futureText(text: string): string {
   const ahead = readDuration(text)

@@ -34,7 +34,7 @@ import {
 type KeyWithUser = ShownKey & { owner_id: string }
 type Fields = Omit<typeof updateBody.inferIn, (typeof ignoredFields)[number]>
 type Creation = Omit<typeof createBody.inferIn, (typeof ignoredFields)[number] | 'workspace_id'>
-type Filter = Omit<typeof listQuery.infer, 'workspace_id'> & { workspace: string }
+type Filter = Omit<typeof listQuery.inferIn, 'workspace_id'> & { workspace: string }
 type KeyReference = { organization: string; key: string }
 type Run<Name, Input, Response> = (name: Name, input: Input, actor?: Actor) => Promise<Response>
 /**
@@ -123,7 +123,8 @@ function list(run: RunKeyOperation): Handle<BearerContext> {
   return async (request, context) => {
     const key = await authenticateManagement(request, context, 'keys.list')
     const query = readQuery(request, listQuery)
-    const { workspace_id: workspace = key.workspaceId, limit = keyListRowsMax, ...filter } = query
+    const { workspace_id: workspace = key.workspaceId, limit = keyListRowsMax, unused_since, ...others } = query
+    const filter = { ...others, ...(unused_since && { unused_since: unused_since.toISOString() }) }
     const listed = await run('keys.list', { ...filter, organization: key.organizationId, workspace, limit })
     return reply(200, { data: listed.data.map(responseOf), total_count: listed.total_count })
   }

@@ -6,7 +6,7 @@ import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
 import { keyHashText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
-import { nameShape, offsetShape, referenceShape, textShape } from '../values/shapes.ts'
+import { nameShape, offsetShape, referenceShape, textShape, unusedInput } from '../values/shapes.ts'
 import { keyStates } from './api-key.ts'
 import { graceShape } from './key-shapes.ts'
 import { accessOf } from './roles.ts'
@@ -124,6 +124,7 @@ export const listQuery = type({
   'state?': type.enumerated(...keyStates).configure({ says: 'Only keys in this state' }),
   'kind?': type.enumerated(...keyKinds).configure({ says: 'Only keys of this kind' }),
   'contains?': textShape(1, nameCharactersMax).configure({ says: 'Only names that contain this text, in any case' }),
+  ...unusedInput,
   'limit?': `1 <= number.integer <= ${keyListRowsMax}`,
 })
 

@@ -20,6 +20,16 @@ export function withoutComments(text: string): string {
     .replaceAll(bracketBreak, '')
 }
 
+const imported = /\bfrom ?['"]\.\/([\w-]+\.js)['"]/g
+
+/** The modules that some need to run, these first. */
+export function modulesOf(names: readonly string[], texts: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const found = new Set(names)
+  // A set that grows is read to its end.
+  for (const name of found) for (const [, next = ''] of (texts.get(name) ?? '').matchAll(imported)) found.add(next)
+  return found
+}
+
 /** A style sheet whose strings have no punctuation, without white space that separates nothing. */
 export function squeezedCss(text: string): string {
   return withoutComments(text).replaceAll(cssGap, '$1')

@@ -9,7 +9,7 @@ import litRepeat from '../../node_modules/lit-html/directives/repeat.js' with { 
 // @ts-expect-error As above.
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
 
-import { squeezedCss, withoutComments } from './asset-text.ts'
+import { modulesOf, squeezedCss, withoutComments } from './asset-text.ts'
 import auditLogJs from './assets/audit-log.js' with { type: 'text' }
 import budgetAmountsJs from './assets/budget-amounts.js' with { type: 'text' }
 import budgetFormJs from './assets/budget-form.js' with { type: 'text' }
@@ -69,6 +69,7 @@ import paceJs from './assets/pace.js' with { type: 'text' }
 import pageCss from './assets/page.css' with { type: 'text' }
 import pageJs from './assets/page.js' with { type: 'text' }
 import paletteJs from './assets/palette.js' with { type: 'text' }
+import paletteChoicesJs from './assets/palette-choices.js' with { type: 'text' }
 import partsJs from './assets/parts.js' with { type: 'text' }
 import planJs from './assets/plan.js' with { type: 'text' }
 import platformsJs from './assets/platforms.js' with { type: 'text' }
@@ -96,9 +97,11 @@ import tableJs from './assets/table.js' with { type: 'text' }
 import tryJs from './assets/try.js' with { type: 'text' }
 import upstreamsJs from './assets/upstreams.js' with { type: 'text' }
 import usageJs from './assets/usage.js' with { type: 'text' }
+import versionsJs from './assets/versions.js' with { type: 'text' }
 import viewsJs from './assets/views.js' with { type: 'text' }
 import webhooksJs from './assets/webhooks.js' with { type: 'text' }
 import youJs from './assets/you.js' with { type: 'text' }
+import zoneJs from './assets/zone.js' with { type: 'text' }
 
 // Bun's types know a page only as a bundle.
 const indexText: unknown = indexHtml
@@ -124,6 +127,7 @@ const ours = {
   'diff.js': diffJs,
   'drafts.js': draftsJs,
   'edit.js': editJs,
+  'versions.js': versionsJs,
   'audit-log.js': auditLogJs,
   'download.js': downloadJs,
   'proof.js': proofJs,
@@ -143,6 +147,7 @@ const ours = {
   'pace.js': paceJs,
   'page.js': pageJs,
   'palette.js': paletteJs,
+  'palette-choices.js': paletteChoicesJs,
   'parts.js': partsJs,
   'plan.js': planJs,
   'platforms.js': platformsJs,
@@ -160,6 +165,7 @@ const ours = {
   'sign-in.js': signInJs,
   'sign-in-choices.js': signInChoicesJs,
   'you.js': youJs,
+  'zone.js': zoneJs,
   'start.js': startJs,
   'table.js': tableJs,
   'try.js': tryJs,
@@ -194,8 +200,7 @@ const ours = {
   'combobox.js': comboboxJs,
 }
 
-/** By the name under which the page asks for it. */
-export const assets: ReadonlyMap<string, string> = new Map([
+const sent: ReadonlyMap<string, string> = new Map([
   ...Object.entries(ours).map(([name, text]) => [name, withoutComments(text)] as const),
   ['page.css', squeezedCss(pageCss)],
   ['lit-html.js', String(litHtml)],
@@ -203,4 +208,15 @@ export const assets: ReadonlyMap<string, string> = new Map([
   ['directive-helpers.js', String(litHelpers)],
   // All files of the page lie in one folder.
   ['repeat.js', String(litRepeat).replaceAll('from"../', 'from"./')],
+])
+
+/** The modules of the first view: a browser asks for all of them at once, and not for those of a module after it has read it. */
+const preloads = [...modulesOf(['main.js', 'overview.js'], sent)].map(
+  (name) => `<link rel="modulepreload" href="assets/${name}" />`,
+)
+
+/** By the name under which the page asks for it. */
+export const assets: ReadonlyMap<string, string> = new Map([
+  ...sent,
+  ['index.html', (sent.get('index.html') ?? '').replace('</head>', () => `${preloads.join('')}</head>`)],
 ])

@@ -130,3 +130,11 @@ export const timeShape = type('string')
 
 /** The number of items of a list to skip. */
 export const offsetShape = type(`0 <= number.integer <= ${offsetMax}`)
+
+/** Input of lists of what is used. */
+export const unusedInput = {
+  'unused_since?': timeShape.configure({
+    says: 'Only those that were made before this time and have not worked since. ISO 8601',
+  }),
+  'never_used?': type('boolean').configure({ says: 'Only those that have never worked, however new they are' }),
+} as const

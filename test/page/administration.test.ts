@@ -55,12 +55,29 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await latchkey.admin('prices.set', { prices: [theirs] })
     await button('Set price').click()
     await page.getByText('Somebody else changed this price').waitFor()
-    await button('Save both').click()
+    await button('Set price').click()
     await heading('Servers and prices')
     const { data } = await latchkey.admin<{ data: Record<string, unknown>[] }>('prices.list', {})
     expect(data).toMatchObject([
       { model: 'meta/*', prompt: 0.25, completion: 2, later: [{ prompt: 0.5, completion: 2 }] },
     ])
+  })
+
+  test('says what is in force before a price is replaced, and from when the new one counts', async () => {
+    await go('#/upstreams/prices/new')
+    await heading('Set a price')
+    await field('Model').fill('meta')
+    expect(await page.getByText('In force for').count()).toBe(0)
+    await field('Model').fill('meta/*')
+    const says = page.getByText('In force for').locator('..')
+    const text = async () => ((await says.textContent()) ?? '').replaceAll(/\s+/g, ' ')
+    expect(await text()).toMatch(/meta\/\*: \$0\.25 for .* and \$2\.00 for .*counts instead as soon as you set it/)
+    await field('From optional').fill('2099-01-01T00:00')
+    expect(await text()).toMatch(/counts instead from Jan 1, 2099/)
+    await field('Model').fill('')
+    await page.getByRole('link', { name: 'Cancel' }).click()
+    await button('Discard it').click()
+    await heading('Servers and prices')
   })
 
   test('changes how much a server gets, and shows where its prompts go without a field for it', async () => {

@@ -20,10 +20,26 @@ describe('the assets', () => {
     expect([...assets.keys()].toSorted()).toEqual([...files, ...library].toSorted())
     for (const name of files) {
       const shorten = name.endsWith('.css') ? squeezedCss : withoutComments
-      expect(assets.get(name)).toBe(shorten(readFileSync(join(folder, name), 'utf8')))
+      const sent = assets.get(name)?.replaceAll(/<link rel="modulepreload"[^>]+>/g, '')
+      expect(sent).toBe(shorten(readFileSync(join(folder, name), 'utf8')))
     }
     for (const name of library.slice(0, -1)) expect(assets.get(name)).toBe(readFileSync(join(litHtml, name), 'utf8'))
     expect(assets.get('repeat.js')).toStartWith('import{noChange as e}from"./lit-html.js";import{directive as ')
+  })
+
+  test('of the first view are asked for at once: the document names each module that another one needs', () => {
+    const named = [...(assets.get('index.html') ?? '').matchAll(/modulepreload" href="assets\/([^"]+)"/g)].map(
+      ([, name = '']) => name,
+    )
+    const needed = named.flatMap((name) =>
+      new Bun.Transpiler({ loader: 'js' })
+        .scanImports(assets.get(name) ?? '')
+        .flatMap(({ kind, path }) => (kind === 'import-statement' ? [path.replace('./', '')] : [])),
+    )
+    expect(named).toEqual(expect.arrayContaining(['main.js', 'overview.js', 'lit-html.js', 'directive.js']))
+    expect(new Set(['main.js', 'overview.js', ...needed])).toEqual(new Set(named))
+    expect(named.toSorted()).toEqual([...new Set(named)].toSorted())
+    expect(named).not.toContain('policies.js')
   })
 
   test('do the same without their comments and indentation', () => {

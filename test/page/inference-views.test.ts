@@ -82,7 +82,11 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   test('creates a key whose secret is shown once and works, with its budget as a bar', async () => {
     await go('#/keys/new')
     await heading('New key')
+    await page.getByLabel('Name').fill('n'.repeat(130))
+    await page.getByText('Use at most 128 characters: this has 130').waitFor()
+    expect(await page.getByLabel('Name').inputValue()).toHaveLength(130)
     await page.getByLabel('Name').fill('made here')
+    expect(await page.locator('#f-name-error').textContent()).toBe('')
     await page.getByLabel('Budget in US dollars').fill('0.5')
     await page.getByLabel('Budget resets').selectOption('monthly')
     await button('Create key').click()
@@ -137,9 +141,12 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await conflict.waitFor()
     expect(await conflict.locator('del, ins').allTextContents()).toEqual(['50', '100'])
     expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 50 })
-    await button('Replace theirs').click()
+    await button('Save').click()
+    expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 50 })
+    await page.getByLabel('Requests a minute').fill('75')
+    await button('Save').click()
     await heading('edited twice')
-    expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 100 })
+    expect(await latchkey.admin('keys.show', { key: 'edited twice' })).toMatchObject({ requests_per_minute: 75 })
   })
 
   test('compares versions of a preset, designates one and completes a request with it', async () => {

@@ -45,6 +45,34 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(page.problems).toEqual([])
   })
 
+  test('an action of the palette asks which object, and does there what its view does', async () => {
+    const choose = async (text: string) => {
+      await press('Control+k')
+      await page.keyboard.type(text)
+      await press('Enter')
+    }
+    await choose('rotate a')
+    await dialog().getByRole('combobox', { name: 'Rotate a key: which one?' }).waitFor()
+    await page.keyboard.type('beta')
+    await page.waitForFunction(() => document.querySelectorAll('#choices li').length === 1)
+    await press('Enter')
+    await dialog().getByText('Rotate this key?').waitFor()
+    await press('Escape')
+    await heading('beta')
+    await choose('pause')
+    await dialog().getByRole('option', { name: 'policy' }).waitFor()
+    await press('Enter')
+    await page.getByText('Paused policy').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('Resumed policy').waitFor()
+    await choose('back up')
+    await dialog().getByText('Back up now?').waitFor()
+    await press('Escape')
+    await heading('System')
+    await choose('new key')
+    await heading('New key')
+  })
+
   test('the palette closes with Escape and leaves the focus where it was', async () => {
     await go('#/keys')
     await heading('Keys')

@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
         ...{ name: `job ${number}`, issuer: 'idp', key: 'target', audience: 'a', subject: `job ${number}` },
       })
     const boss = await latchkey.admin<Key>('keys.create', { name: 'boss', kind: 'management' })
-    page = await openAdminPage(latchkey, { key: boss.key, acceptDownloads: true })
+    page = await openAdminPage(latchkey, { key: boss.key, acceptDownloads: true, timezoneId: 'Africa/Nairobi' })
   })
   afterAll(() => latchkey.stop())
 
@@ -56,6 +56,24 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByLabel('Unused', { exact: true }).selectOption('7')
     await page.getByText('Nothing matches these filters').waitFor()
     await button('Clear search and filters').click()
+  })
+
+  test('one filter finds what was never used, in each list that has it', async () => {
+    await latchkey.exchange(await latchkey.mint())
+    for (const [list, used, unused] of [
+      ['policies', 'policy', 'job 29'],
+      ['keys', 'target', 'spare'],
+      ['issuers', 'idp', 'spare idp'],
+    ] as const) {
+      if (list === 'keys') await latchkey.admin('keys.create', { name: unused })
+      if (list === 'issuers')
+        await latchkey.admin('issuers.add', { name: unused, issuer_url: 'https://spare.example.com', shared: false })
+      await go(`#/${list}`)
+      await page.getByRole('link', { name: used, exact: true }).waitFor()
+      await page.getByLabel('Unused', { exact: true }).selectOption('Never used')
+      await page.getByRole('link', { name: used, exact: true }).waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: unused, exact: true }).waitFor()
+    }
   })
 
   test('several policies are paused at once, and Undo resumes them', async () => {
@@ -155,6 +173,30 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await row.textContent()).toMatch(/402[\s\S]*key_limit_spent[\s\S]*2/)
     await go(`#/keys/${poor.hash}?tab=requests`)
     await page.getByText('key_limit_spent').waitFor()
+    await go('#/overview')
+    await page.getByRole('link', { name: /^Requests refused\s*2\s*in the last 24 hours$/ }).click()
+    await heading('Requests')
+    await row.waitFor()
+  })
+
+  test('times say their zone once, and somebody can see all of them in UTC', async () => {
+    const { created_at } = await latchkey.admin<{ created_at: string }>('policies.show', { policy: 'policy' })
+    await go(`#/keys/${latchkey.key.hash}`)
+    const time = page.locator('dd time').last()
+    const shown = async () => Date.parse(`${((await time.textContent()) ?? '').replaceAll('\u202f', ' ')} UTC`)
+    const hours = async () => Math.round((Date.parse(created_at) - (await shown())) / 3_600_000)
+    await time.waitFor()
+    await page.getByText('Times in Africa/Nairobi, GMT+3').waitFor()
+    expect(await time.getAttribute('title')).toMatch(/UTC · .+ Africa\/Nairobi, GMT\+3$/)
+    expect(await hours()).toBe(-3)
+    await button('Show UTC').click()
+    await page.getByText('Times in UTC').waitFor()
+    expect(await hours()).toBe(0)
+    await page.reload()
+    await time.waitFor()
+    expect(await hours()).toBe(0)
+    await button('Show local times').click()
+    await page.getByText('Times in Africa/Nairobi').waitFor()
   })
 
   test('Back returns to the row and the place in the list', async () => {

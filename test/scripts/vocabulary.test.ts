@@ -55,6 +55,7 @@ const meanings: Readonly<Record<string, [value: string, says: RegExp]>> = {
   '--grace': ['duration', /up to 30d \(default: 24h\)/],
   '--limit': ['rows', /^maximum number of/],
   '--name': ['name', /^(?:new name|name of the)/],
+  '--never-used': ['switch', /have never worked/],
   '--organization': ['organization', /organization, by name or id/],
   '--owner': ['user', /user/],
   '--policy': ['policy', /policy/],

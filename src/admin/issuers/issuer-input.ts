@@ -8,7 +8,7 @@ import { readStoredSequence } from '../../federation/issuer/stored-keys.ts'
 import { issuerCaCharactersMax } from '../../limits.ts'
 import { splitBundle } from '../../values/certificates.ts'
 import { type } from '../../values/shape.ts'
-import { referenceShape } from '../../values/shapes.ts'
+import { referenceShape, unusedInput } from '../../values/shapes.ts'
 import { given } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
 import { caShape, issuerUrlShape, urlShape } from '../kinds/issuer-shapes.ts'
@@ -44,7 +44,7 @@ export const verifyInput = type({
   'ca_pem?': caShape,
 }).configure({ not: twoSources, anyOf: [{ required: ['issuer'] }, { required: ['issuer_url'] }] })
 
-export const listInput = type({ '+': 'reject', ...organizationInput, ...listPage })
+export const listInput = type({ '+': 'reject', ...organizationInput, ...unusedInput, ...listPage })
 
 export const oneInput = type({ '+': 'reject', ...organizationInput, issuer: referenceShape })
 

@@ -1,6 +1,5 @@
 // Adds to responses when something last worked and was last refused, and selects what was not used for long.
 import { type } from '../../values/shape.ts'
-import { timeShape } from '../../values/shapes.ts'
 import type { Needs } from './context.ts'
 import { timeOf } from './references.ts'
 
@@ -12,12 +11,7 @@ export const lastUseFields = {
   'last_refused_reason?': 'string | null',
 } as const
 
-/** Input of lists. */
-export const unusedInput = {
-  'unused_since?': timeShape.configure({
-    says: 'Only those that were made before this time and have not worked since. ISO 8601',
-  }),
-} as const
+export type UnusedInput = { unused_since?: Date; never_used?: boolean }
 
 export type LastUse = {
   last_used_at?: string | null
@@ -42,8 +36,18 @@ export async function withLastUse<Row extends { id: string }>(
   })
 }
 
-/** Keeps rows that have not worked since a time. */
-export function onlyUnused<Row extends LastUse & { created_at: string }>(rows: Row[], since: Date | undefined): Row[] {
-  if (since === undefined) return rows
-  return rows.filter(({ created_at, last_used_at }) => new Date(last_used_at ?? created_at) < since)
+/** Whether the list is of what is not used. */
+export const isOfUnused = ({ unused_since, never_used = false }: UnusedInput) =>
+  unused_since !== undefined || never_used
+
+/** Keeps rows that have not worked since a time, or never. */
+export function onlyUnused<Row extends LastUse & { created_at: string }>(
+  rows: Row[],
+  { unused_since, never_used = false }: UnusedInput,
+): Row[] {
+  return rows.filter(
+    ({ created_at, last_used_at = null }) =>
+      (unused_since === undefined || new Date(last_used_at ?? created_at) < unused_since) &&
+      (!never_used || last_used_at === null),
+  )
 }

@@ -5,7 +5,7 @@ import { nameCharactersMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { offsetShape, textShape } from '../../values/shapes.ts'
 import type { Needs } from './context.ts'
-import { type LastUse, onlyUnused, withLastUse } from './last-use-response.ts'
+import { isOfUnused, type LastUse, onlyUnused, type UnusedInput, withLastUse } from './last-use-response.ts'
 
 const listRowsMax = 1_000
 
@@ -28,14 +28,14 @@ export const totalCount = { 'total_count?': 'number.integer', 'next?': 'string' 
 export async function showPage<Row, Shown extends { id: string; created_at: string }>(
   context: Needs<'lastUses'>,
   rows: readonly Row[],
-  { unused_since, ...asked }: ListPage & { unused_since?: Date },
+  asked: ListPage & UnusedInput,
   show: (rows: readonly Row[]) => Promise<Shown[]>,
 ): Promise<{ data: (Shown & LastUse)[]; total_count?: number }> {
-  if (unused_since === undefined) {
+  if (!isOfUnused(asked)) {
     const { page, ...total } = pageOfRows(rows, asked)
     return { data: await withLastUse(context, await show(page)), ...total }
   }
-  const unused = onlyUnused(await withLastUse(context, await show(rows)), unused_since)
+  const unused = onlyUnused(await withLastUse(context, await show(rows)), asked)
   const { page, ...total } = pageOfRows(unused, asked)
   return { data: page, ...total }
 }
@@ -49,7 +49,7 @@ export async function showNext<Shown extends { id: string; created_at: string }>
   context: Needs<'lastUses'>,
   order: readonly string[],
   isListed: (id: string) => boolean,
-  { after = '', limit = listRowsMax, unused_since }: ListPage & { unused_since?: Date },
+  { after = '', limit = listRowsMax, ...asked }: ListPage & UnusedInput,
   show: (ids: readonly string[]) => Promise<Shown[]>,
 ): Promise<{ data: (Shown & LastUse)[]; next?: string }> {
   const start = after === '' ? 0 : order.indexOf(after) + 1
@@ -67,7 +67,7 @@ export async function showNext<Shown extends { id: string; created_at: string }>
     if (wait !== undefined) await wait
   }
   const shown = await withLastUse(context, await show(page))
-  const data = unused_since === undefined ? shown : onlyUnused(shown, unused_since)
+  const data = onlyUnused(shown, asked)
   return { data, ...(end < order.length ? { next: order[end - 1] ?? '' } : {}) }
 }
 

@@ -119,14 +119,14 @@ export function budgetForm(page, id) {
     if (!edited.isReady) await open()
   }, 86_400)
   return () => {
-    const { draft, busy, isReady, conflict } = edited
+    const { draft, busy, isReady } = edited
     if (!page.may('budgets.create')) return mayNot(page)
     if (!isReady) return loading()
     const asked = {
       onSubmit: () => void save(edited, id),
       submit: id === undefined ? 'Create budget' : 'Save',
       busy,
-      disabled: draft.values.name.trim() === '' || !isWhole(draft.values) || conflict !== undefined,
+      disabled: draft.values.name.trim() === '' || !isWhole(draft.values),
       cancel: href(id === undefined ? ['budgets'] : ['budgets', id]),
       extra: unsavedMark(edited),
     }
@@ -138,12 +138,6 @@ export function budgetForm(page, id) {
 }
 
 const nameCharactersMax = 128
-
-/** @param {string} name */
-const nameProblem = (name) =>
-  name.length > nameCharactersMax
-    ? `Use at most ${nameCharactersMax} characters: this name has ${name.length}`
-    : undefined
 
 /** Whether every limit has its amount. @param {BudgetValues} values */
 function isWhole({ limits, overrides, running }) {
@@ -161,7 +155,7 @@ function fields(edited) {
   const set = (/** @type {number} */ index) => (/** @type {Partial<Limit>} */ change) =>
     draft.set('limits')(limits.map((limit, at) => (at === index ? { ...limit, ...change } : limit)))
   const remove = (/** @type {number} */ index) => () => draft.set('limits')(limits.filter((_, at) => at !== index))
-  return html`${draft.field('name', 'Name', { error: nameProblem(draft.values.name) })}
+  return html`${draft.field('name', 'Name', { charactersMax: nameCharactersMax })}
     ${draft.field('each', 'Counts', {
       options: [
         ['', 'everything together'],

@@ -14,7 +14,7 @@ import { budgetForm } from './budget-form.js'
 import { topUp } from './budget-top-up.js'
 import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
-import { createTabs, detailsHead } from './details.js'
+import { createTabs, detailsHead, doWanted } from './details.js'
 import { confirm } from './dialog.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
@@ -115,6 +115,7 @@ function one(page, id) {
   page.poll(async () => {
     budget = (await get(self)).data
     page.title(budget?.name ?? '')
+    doWanted(page, { top_up: () => addAmount() })
   }, 10)
   const change = async (/** @type {object} */ fields, /** @type {string} */ words) => {
     budget = (await send('PATCH', self, fields)).data

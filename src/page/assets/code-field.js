@@ -1,7 +1,7 @@
 // A field for text that is code: line numbers beside it, no wrapping, and completion of what is known. While somebody types a word that begins like
 // a known one, a list shows the known ones: arrow keys move in it, Enter or Tab take one, Escape closes it.
 /** @import { Field } from './form.js' */
-import { shell, textOf } from './form.js'
+import { errorOf, shell, textOf } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { stored } from './parts.js'
 
@@ -57,7 +57,8 @@ export function createCodeField(page, words = () => []) {
     if (numbers !== null) numbers.scrollTop = area.scrollTop
   }
   return (field) => {
-    const { name, value, onInput, rows = 4, help, error, charactersMax, required } = field
+    const { name, value, onInput, rows = 4, help, required } = field
+    const error = errorOf(field)
     const id = `f-${name}`
     const onKey = (/** @type {KeyboardEvent} */ event) => {
       const area = /** @type {HTMLTextAreaElement} */ (event.target)
@@ -77,13 +78,13 @@ export function createCodeField(page, words = () => []) {
     }
     const lines = Math.max(rows, Math.min(value.split('\n').length, 24))
     return shell(
-      field,
+      { ...field, error },
       html`<div class="editor">
         <pre aria-hidden="true">${numbersOf(value)}</pre>
         <textarea id=${id} name=${name} rows=${lines} wrap="off" class="mono" .value=${value} @input=${type} @keydown=${onKey} @blur=${close} @click=${close} @scroll=${scroll}
           aria-autocomplete=${words().length > 0 ? 'list' : nothing} aria-controls=${found.length > 0 ? `${id}-list` : nothing} aria-activedescendant=${found.length > 0 ? `${id}-${at}` : nothing}
           aria-describedby=${`${help === undefined ? '' : `${id}-help `}${id}-error`} aria-invalid=${error === undefined ? nothing : 'true'} ?required=${required}
-          maxlength=${charactersMax ?? nothing} spellcheck="false" dir="ltr"></textarea>
+          spellcheck="false" dir="ltr"></textarea>
         <ul id=${`${id}-list`} class="choices" role="listbox" aria-label="Completions" ?hidden=${found.length === 0}>
           ${found.map(
             ({ text, about }, index) =>

@@ -3,6 +3,7 @@
 /** @import { Content, Page } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
 import { copyable } from './parts.js'
+import { takeWanted } from './router.js'
 
 /** @typedef {{ name: string, title: string, open: (page: Page) => () => Content }} Tab */
 
@@ -14,6 +15,12 @@ export function detailsHead({ state, id, idLabel = 'id', actions = [] }) {
     ${state}${id === undefined ? nothing : html`<span class="muted small">${copyable(id, idLabel)}</span>`}
     <div class="actions push">${actions}</div>
   </div>`
+}
+
+/** Does what somebody chose in the palette, once the view has what it needs for it. @param {Page} page @param {Readonly<Record<string, () => unknown>>} acts */
+export function doWanted(page, acts) {
+  const act = acts[takeWanted()]
+  if (act !== undefined) void page.run(async () => void (await act()))
 }
 
 /** @param {Page} page @param {readonly [Tab, ...Tab[]]} tabs @returns {() => Content} */

@@ -1,16 +1,18 @@
 // A record while somebody edits it, for every form: what was opened, what was typed (drafts.js keeps it), saving only what
-// differs, and both versions where another admin was first. `createEdit(page, kind)` begins it, `begin` fills it, `trouble`
+// differs, and both versions (versions.js) where another admin was first. `createEdit(page, kind)` begins it, `begin` fills it, `trouble`
 // shows what stands in the way, and `saveEdit` saves.
 /** @import { Content, Page } from '../types.ts' */
 /** @import { Field } from './form.js' */
 /** @import { NumberRule } from './number.js' */
+/** @import { Conflict } from './versions.js' */
 import { asProblem, get, send } from './client.js'
 import { forgetDraft, keepDraft, readDraft } from './drafts.js'
 import { createDraft, focusFirstError } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { forgetNotices, notify } from './notice.js'
 import { numberProblem } from './number.js'
-import { callout, facts, problem, stored } from './parts.js'
+import { callout, problem } from './parts.js'
+import { identity, isDecided, isSame, versions } from './versions.js'
 import { whoOf } from './you.js'
 
 /** @typedef {Record<string, any>} Values */
@@ -33,9 +35,6 @@ import { whoOf } from './you.js'
  * @property {(values: V, etag: string | undefined) => Promise<any>} [save] instead of POST and PATCH of what `bodyOf` returns
  */
 
-/** @param {unknown} one @param {unknown} other */
-const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other)
-
 /** @template {Values} V @param {Page} page @param {Kind<V>} kind */
 export function createEdit(page, kind) {
   const edit = {
@@ -54,7 +53,7 @@ export function createEdit(page, kind) {
     etag: undefined,
     isReady: false,
     isRestored: false,
-    /** @type {{ opened: V, theirs: V } | undefined} the version of another admin, who was first */
+    /** @type {Conflict<V> | undefined} */
     conflict: undefined,
     /** @type {unknown} */
     failure: undefined,
@@ -150,11 +149,13 @@ function hasWrongNumber({ kind, draft, refused }) {
 }
 
 /**
- * Saves what was typed, once at a time. `finish` gets the response, or undefined where nothing differed.
+ * Saves what was typed, once at a time, and over another version only after somebody decided it. `finish` gets the response, or undefined where nothing differed.
  * @template {Values} V @param {Edit<V>} edit @param {(response: any) => unknown} finish @returns {Promise<void>}
  */
 export async function saveEdit(edit, finish) {
-  if (edit.busy || edit.conflict !== undefined) return
+  if (edit.busy) return
+  if (!isDecided(edit)) return showTrouble()
+  edit.conflict = undefined
   forgetNotices()
   if (hasWrongNumber(edit)) {
     edit.page.update()
@@ -208,14 +209,11 @@ async function meet(edit) {
   const [before, now, mine] = [split(opened), split(theirs), { ...split(draft.values) }]
   for (const name of Object.keys({ ...before, ...now })) if (isSame(mine[name], before[name])) mine[name] = now[name]
   draft.values = join(mine, draft.values)
-  const conflict = isSame(before, now) ? undefined : { opened, theirs }
+  const conflict = isSame(before, now) ? undefined : { opened, theirs, typed: JSON.stringify(draft.values) }
   Object.assign(edit, { conflict, opened: theirs, etag })
   keep(edit)
   kind.onChange?.('')
 }
-
-/** @param {any} values */
-const identity = (values) => values
 
 /** @template {Values} V @param {Edit<V>} edit @param {() => void} save */
 function replaceTheirs(edit, save) {
@@ -262,44 +260,6 @@ export function trouble(edit, save, reopen) {
         )
       : nothing
   return html`<div id="trouble" role="group" aria-label="Not saved" tabindex="-1">
-    ${conflict === undefined ? problem(failure) : versions(edit, conflict, save)}
+    ${conflict === undefined ? problem(failure) : versions(edit, conflict, { replace: () => replaceTheirs(edit, save), take: () => takeTheirs(edit) })}
   </div>`
-}
-
-/** @param {unknown} value */
-const show = (value) =>
-  value === undefined || value === null || value === ''
-    ? '–'
-    : typeof value === 'string'
-      ? value
-      : JSON.stringify(value)
-
-/** Of each field that they changed: what was opened, theirs, and what is in the form. @template {Values} V @param {Edit<V>} edit @param {{ opened: V, theirs: V }} conflict @param {() => void} save @returns {Content} */
-function versions(edit, { opened, theirs }, save) {
-  const { split = identity, what, words = {} } = edit.kind
-  const [before, now, mine] = [split(opened), split(theirs), split(edit.draft.values)]
-  const changed = Object.keys({ ...before, ...now }).filter((name) => !isSame(before[name], now[name]))
-  const both = changed.filter((name) => !isSame(now[name], mine[name]))
-  const text = (/** @type {string} */ name, /** @type {unknown} */ value) =>
-    stored(show(value === undefined ? value : (words[name]?.(value) ?? value)), 2_000)
-  return callout(
-    'warn',
-    html`<div class="stack">
-      <p><strong>Somebody else changed this ${what} while you edited it. Nothing is saved yet.</strong>
-        ${both.length === 0 ? 'You changed other fields: the form has both.' : 'You both changed the same: compare, edit the form where neither is right, then save it with “Replace theirs”.'}</p>
-      ${changed.map(
-        (name) =>
-          html`<div><p class="mono"><strong>${name}</strong></p>${facts([
-            ['When you opened it', text(name, before[name])],
-            ['Theirs', html`<del>${text(name, now[name])}</del>`],
-            ['In your form', both.includes(name) ? html`<ins>${text(name, mine[name])}</ins>` : 'theirs'],
-          ])}</div>`,
-      )}
-      <div class="actions">
-        <button type="button" class="primary" @click=${() => replaceTheirs(edit, save)}>${both.length === 0 ? 'Save both' : 'Replace theirs'}</button>
-        <button type="button" @click=${() => takeTheirs(edit)}>Take their version</button>
-      </div>
-    </div>`,
-    true,
-  )
 }

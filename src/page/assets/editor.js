@@ -62,7 +62,7 @@ export function editor(page, asked) {
     if (!edited.isReady) return loading()
     const { values } = edited.draft
     const shown = { onSubmit, submit, busy: edited.busy, cancel: href(back), extra: unsavedMark(edited) }
-    const disabled = edited.conflict !== undefined || needed.some((name) => values[name].trim() === '')
+    const disabled = needed.some((name) => values[name].trim() === '')
     return html`<section class="card narrow">${trouble(edited, onSubmit, open)}${form(
       { ...shown, disabled },
       html`${asked.above?.(values)}<div class="fields">${Object.entries(table).map((each) => control(edited, each))}</div>${asked.below?.(values)}`,

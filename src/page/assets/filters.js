@@ -3,6 +3,7 @@
 /** @import { Content, Page } from '../types.ts' */
 import { get } from './client.js'
 import { html, nothing } from './lit-html.js'
+import { fieldZoneText } from './zone.js'
 
 /**
  * @typedef {object} Filter
@@ -46,22 +47,24 @@ export function times({ time = '', from, to }) {
   return { since: new Date(now - span * 3_600_000).toISOString() }
 }
 
-/** Only what has not worked for so long. @type {Filter} */
+/** Only what has never worked, or not for so long. @type {Filter} */
 export const unusedFilter = {
   name: 'unused',
   label: 'Unused',
   options: [
     ['', 'Any'],
+    ['never', 'Never used'],
     ['7', 'For 7 days'],
     ['30', 'For 30 days'],
     ['90', 'For 90 days'],
   ],
 }
 
-/** @param {string | undefined} days @returns {string | undefined} a whole day, so that asking again is a 304 */
-export function unusedSince(days) {
-  if (!/^\d{1,4}$/.test(days ?? '')) return undefined
-  return `${new Date(Date.now() - Number(days) * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`
+/** As the API takes it, by a whole day, so that asking again is a 304. @param {Readonly<Record<string, string>>} query @returns {{ never_used?: true, unused_since?: string }} */
+export function unused({ unused: chosen = '' }) {
+  if (chosen === 'never') return { never_used: true }
+  if (!/^\d{1,4}$/.test(chosen)) return {}
+  return { unused_since: `${new Date(Date.now() - Number(chosen) * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z` }
 }
 
 /** Completes the names of a list of the API. @param {string} path @param {string} [field] @returns {(text: string) => Promise<string[]>} */
@@ -144,7 +147,7 @@ function completing({ name, complete }, value, found, { choose, onInput, onFocus
 function range(page, set) {
   return ['from', 'to'].map((name) => {
     const choose = (/** @type {Event} */ event) => set({ [name]: /** @type {HTMLInputElement} */ (event.target).value })
-    return html`<div class="filter"><label for="filter-${name}">${name === 'from' ? 'From' : 'To'}</label><input type="datetime-local" id="filter-${name}" .value=${localOf(page.query[name])} @change=${choose} /></div>`
+    return html`<div class="filter"><label for="filter-${name}">${name === 'from' ? 'From' : 'To'} <span class="muted">${fieldZoneText()}</span></label><input type="datetime-local" id="filter-${name}" .value=${localOf(page.query[name])} @change=${choose} /></div>`
   })
 }
 

@@ -3,6 +3,8 @@
 // wraps fields; `createDraft(page, values)` holds what was typed.
 /** @import { Content } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
+import { count } from './parts.js'
+import { fieldZoneText } from './zone.js'
 
 /**
  * @typedef {object} Field
@@ -21,12 +23,28 @@ import { html, nothing } from './lit-html.js'
  * @property {boolean} [disabled]
  * @property {string} [placeholder]
  * @property {'numeric' | 'decimal'} [inputMode]
- * @property {number} [charactersMax]
+ * @property {number} [charactersMax] a longer text stays in the field, with how long it is: a cut one would be saved unseen
  */
 
-/** @param {Field} field */
-export function field(field) {
+/** @param {Field} asked */
+export function field(asked) {
+  const field = { ...asked, error: errorOf(asked), help: helpOf(asked) }
   return shell(field, control(field, `f-${field.name}`))
+}
+
+/** A browser shows no zone in a field for a time. @param {Field} field @returns {Content} */
+function helpOf({ help, type }) {
+  if (type !== 'datetime-local') return help
+  return html`${help === undefined ? nothing : html`${help}. `}Time zone: ${fieldZoneText()}`
+}
+
+/** What stands at a field: its error, or that its text is too long, in characters as the server counts them. @param {Pick<Field, 'error' | 'value' | 'charactersMax'>} field */
+export function errorOf({ error, value, charactersMax = Infinity }) {
+  if (error !== undefined || value.length <= charactersMax) return error
+  const length = [...value].length
+  return length > charactersMax
+    ? `Use at most ${count(charactersMax)} characters: this has ${count(length)}`
+    : undefined
 }
 
 /** A control with its label, help and error. @param {Pick<Field, 'name' | 'label' | 'help' | 'error' | 'required'>} field @param {Content} content */
@@ -60,7 +78,6 @@ function control(
     disabled,
     placeholder,
     inputMode,
-    charactersMax,
   },
   id,
 ) {
@@ -73,8 +90,8 @@ function control(
       ${options.map(([key, text]) => html`<option value=${key} ?selected=${key === value} .selected=${key === value}>${text}</option>`)}
     </select>`
   if (rows !== undefined)
-    return html`<textarea id=${id} name=${name} rows=${rows} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} maxlength=${charactersMax ?? nothing} spellcheck=${mono ? 'false' : nothing} dir="auto"></textarea>`
-  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} @change=${leave} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} inputmode=${inputMode ?? nothing} maxlength=${charactersMax ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
+    return html`<textarea id=${id} name=${name} rows=${rows} class=${mono ? 'mono' : ''} .value=${value} @input=${read} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} spellcheck=${mono ? 'false' : nothing} dir="auto"></textarea>`
+  return html`<input id=${id} name=${name} type=${type} class=${mono ? 'mono' : ''} .value=${value} @input=${read} @change=${leave} aria-describedby=${described} aria-invalid=${invalid} ?disabled=${disabled} ?required=${required} placeholder=${placeholder ?? nothing} inputmode=${inputMode ?? nothing} autocomplete="off" spellcheck=${mono ? 'false' : nothing} />`
 }
 
 /** @param {{ label: string, name: string, checked: boolean, onInput: (checked: boolean) => void, help?: Content }} options */

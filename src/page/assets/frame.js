@@ -6,12 +6,13 @@ import { badge, stored } from './parts.js'
 import { href, keptView, readPlace } from './router.js'
 import { groups } from './views.js'
 import { nameOf } from './you.js'
+import { changeZone, hasOwnZone, isInUtc, zoneText } from './zone.js'
 
 let [isOpen, isFirst] = [false, true]
 /** @type {(() => void) | undefined} */
 let update
 
-/** @typedef {{ session: Session, name: string, title: string, whole: string, content: HTMLElement, signOut: () => void }} Frame */
+/** @typedef {{ session: Session, name: string, title: string, whole: string, content: HTMLElement, signOut: () => void, renderView: () => void }} Frame */
 
 /** @param {HTMLElement} root @param {Frame} frame */
 export function renderFrame(root, frame) {
@@ -59,7 +60,7 @@ function toggle() {
 }
 
 /** @param {Frame} frame */
-function template({ session, name, title, whole, content, signOut }) {
+function template({ session, name, title, whole, content, signOut, renderView }) {
   return html`<a class="skip" href="#title" @click=${skip}>Skip to the content</a>
     <div class="frame">
       <div class="side"><header>
@@ -84,6 +85,7 @@ function template({ session, name, title, whole, content, signOut }) {
         <div class="who" role="region" aria-label="Signed in">
           <p>${stored(session.organization.name)}</p>
           <p class="muted"><a href="#/system">${stored(nameOf(session))}</a> ${badge('info', session.role ?? '')}</p>
+          <p class="muted small">Times in ${zoneText()}. ${hasOwnZone() ? zoneSwitch(renderView) : nothing}</p>
           <button type="button" @click=${signOut}>Sign out</button>
         </div>
       </div></div>
@@ -93,6 +95,16 @@ function template({ session, name, title, whole, content, signOut }) {
         ${content}
       </main>
     </div>`
+}
+
+/** @param {() => void} renderView */
+function zoneSwitch(renderView) {
+  const change = () => {
+    changeZone()
+    update?.()
+    renderView()
+  }
+  return html`<button type="button" class="quiet" @click=${change}>${isInUtc() ? 'Show local times' : 'Show UTC'}</button>`
 }
 
 /** The way up, where this is a part of something. @param {string} whole its name, once it is known */

@@ -9,16 +9,24 @@ import { sentFrom } from './fields.js'
 import { priceFields, upstreamFields } from './installation-fields.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { button, callout, facts, money, mono } from './parts.js'
+import { ago, at, button, callout, facts, money, mono } from './parts.js'
 import { asCommand } from './remedies.js'
 import { go } from './router.js'
+import { timeText } from './zone.js'
 
 const prices = '/installation/prices'
+const pricesRead = 1_000
 
 /** @param {Page} page @param {string} [model] none for a new price */
 export function priceForm(page, model) {
   /** @type {Price | undefined} */
   let known
+  /** For a new price: those that it could replace. @type {Price[]} */
+  let others = []
+  if (model === undefined)
+    page.poll(async () => {
+      others = (await get(prices, { limit: pricesRead })).data
+    })
   const remove = async () => {
     const body = html`<p>The cost of ${mono(model, 200)} is then unknown where a server does not report it. Requests that were counted keep their cost.</p>`
     if (!(await confirm({ title: 'Remove this price?', body, action: 'Remove price', isDanger: true }))) return
@@ -45,6 +53,7 @@ export function priceForm(page, model) {
         throw ofOnlyPrice(error)
       })
     },
+    above: (values) => inForce(known ?? others.find((price) => price.model === values.model.trim()), values.from),
     below: () =>
       html`${laterOf(known)}${model === undefined ? nothing : html`<div>${button(page, 'Remove price', remove, 'danger')}</div>`}`,
   })
@@ -60,11 +69,26 @@ function ofOnlyPrice(error) {
   return Object.assign(found, { field: name, message })
 }
 
+/** What is in force for the model, and from when the price of the form counts instead. @param {Price | undefined} price @param {string} from as its field has it @returns {Content} */
+function inForce(price, from) {
+  if (price === undefined) return nothing
+  const { model, updated_at: changed, later } = price
+  const { prompt, completion } = later?.findLast((each) => Date.parse(each.from) <= Date.now()) ?? price
+  const time = new Date(from)
+  const isLater = time.getTime() > Date.now()
+  return callout(
+    'info',
+    html`<p>In force for ${mono(model, 200)}: ${money(prompt)} for a million prompt tokens and ${money(completion)} for a million completion
+        tokens, changed ${ago(changed)}.</p>
+      <p>The new price counts instead ${isLater ? html`from ${at(time.toISOString())}` : 'as soon as you set it'}. Requests that were counted keep their cost.</p>`,
+  )
+}
+
 /** @param {Price | undefined} price @returns {Content} */
 function laterOf(price) {
   const rows = (price?.later ?? []).map(
     ({ from, prompt, completion }) =>
-      /** @type {[string, Content]} */ ([from.slice(0, 10), `${money(prompt)}, ${money(completion)}`]),
+      /** @type {[string, Content]} */ ([timeText(new Date(from)), `${money(prompt)}, ${money(completion)}`]),
   )
   return rows.length === 0 ? nothing : callout('info', html`<p>It changes later:</p>${facts(rows)}`)
 }

@@ -35,7 +35,7 @@ export const invite = (page) =>
       expires_at: {
         form: 'time',
         label: 'Until',
-        help: 'In your local time. Empty: until somebody deletes the key',
+        help: 'Empty: until somebody deletes the key',
         common: end(),
       },
     },
@@ -51,7 +51,7 @@ export const invite = (page) =>
 async function showInvitation({ data: { role, expires_at: until }, key }) {
   const lines = [
     `Open ${location.href.split('#')[0]} and sign in with this management key.`,
-    `It has the role ${role}${until === null ? '' : ` until ${until.slice(0, 10)}`}. Keep it like a password.`,
+    `It has the role ${role}${until === null ? '' : ` until ${until.slice(0, 10)} (UTC)`}. Keep it like a password.`,
     '',
     key,
   ]

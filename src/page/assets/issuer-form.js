@@ -126,7 +126,7 @@ export function issuerForm(page, id) {
   return () => {
     if (!page.may('issuers.add')) return mayNot(page)
     if (!edited.isReady) return loading()
-    const { draft, busy, conflict } = edited
+    const { draft, busy } = edited
     const onSubmit = () => void save(edited)
     return html`${planNotice(page)}<div class="columns">
       <section class="card">
@@ -136,7 +136,7 @@ export function issuerForm(page, id) {
             onSubmit,
             submit: id === undefined ? 'Add issuer' : 'Save',
             busy,
-            disabled: draft.values.name === '' || draft.values.issuer_url === '' || conflict !== undefined,
+            disabled: draft.values.name === '' || draft.values.issuer_url === '',
             cancel: href(id === undefined ? ['issuers'] : ['issuers', id]),
             extra: unsavedMark(edited),
           },

@@ -6,7 +6,7 @@ import { get, segment, send } from './client.js'
 import { createTabs, detailsHead } from './details.js'
 import { confirm, nameList } from './dialog.js'
 import { exchangeList } from './exchanges.js'
-import { unusedFilter, unusedSince } from './filters.js'
+import { unused, unusedFilter } from './filters.js'
 import { issuerFieldList } from './issuer-fields.js'
 import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } from './issuer-form.js'
 import { createListing, partOf } from './listing.js'
@@ -48,7 +48,7 @@ function list(page) {
     filters: [unusedFilter],
     file: 'issuers',
     load: /** @returns {Promise<import('./listing.js').Part<Issuer>>} */ (asked) =>
-      partOf(issuersPath, { unused_since: unusedSince(page.query.unused) }, asked),
+      partOf(issuersPath, unused(page.query), asked),
   })
   const add = page.may('issuers.add') ? html`<a class="button primary" href="#/issuers/new">Add issuer</a>` : nothing
   return () =>

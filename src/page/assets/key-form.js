@@ -40,7 +40,7 @@ async function open(edited) {
   if (!edited.isNew) return openEdit(edited)
   if (from === undefined) return begin(edited, valuesOf())
   const { data } = await get(`${path}/${segment(from)}`)
-  begin(edited, { ...valuesOf(data), name: `${data.name} copy`.slice(0, nameCharactersMax) })
+  begin(edited, { ...valuesOf(data), name: `${[...data.name].slice(0, nameCharactersMax - 5).join('')} copy` })
 }
 const nameCharactersMax = 128
 
@@ -64,14 +64,14 @@ export function keyForm(page, hash) {
     if (!edited.isReady) await open(edited)
   }, 86_400)
   return () => {
-    const { draft, busy, isReady, conflict } = edited
+    const { draft, busy, isReady } = edited
     if (!page.may('keys.create')) return mayNot(page)
     if (!isReady) return loading()
     const asked = {
       onSubmit: () => void save(edited, hash),
       submit: hash === undefined ? 'Create key' : 'Save',
       busy,
-      disabled: draft.values.name.trim() === '' || conflict !== undefined,
+      disabled: draft.values.name.trim() === '',
       cancel: href(hash === undefined ? ['keys'] : ['keys', hash]),
       extra: unsavedMark(edited),
     }
@@ -82,7 +82,7 @@ export function keyForm(page, hash) {
     )}${form(
       asked,
       html`${draft.field('name', 'Name', { charactersMax: nameCharactersMax })} ${draft.values.kind === 'inference' ? limits(edited) : nothing}
-      ${draft.field('expires_at', 'Expires', { required: false, type: 'datetime-local', help: 'In your local time' })}`,
+      ${draft.field('expires_at', 'Expires', { required: false, type: 'datetime-local' })}`,
     )}</section>`
   }
 }

@@ -3,7 +3,7 @@
 /** @import { Content, Page } from '../types.ts' */
 import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
-import { createTabs, detailsHead } from './details.js'
+import { createTabs, detailsHead, doWanted } from './details.js'
 import { confirm, nameList } from './dialog.js'
 import { exchangeList } from './exchanges.js'
 import { showSecret } from './key-form.js'
@@ -79,6 +79,7 @@ export function keyDetails(page, hash) {
     key = (await get(self)).data
     page.title(key?.name ?? '')
     if (key?.kind === 'inference') users = await policiesOf(hash)
+    doWanted(page, { rotate, disable, delete: remove })
   })
   const impact = async () => {
     const { data, total_count: total } = await policiesOf(hash, { state: 'enabled' })

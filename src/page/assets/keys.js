@@ -4,7 +4,7 @@
 import { forEach } from './bulk.js'
 import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
-import { unusedFilter, unusedSince } from './filters.js'
+import { unused, unusedFilter } from './filters.js'
 import { invite } from './invite.js'
 import { budget, keyBadge, keyDetails, rates } from './key.js'
 import { keyForm } from './key-form.js'
@@ -101,8 +101,8 @@ function list(page) {
     filters,
     file: 'keys',
     load: (asked) => {
-      const { kind, state, owner, unused } = page.query
-      return partOf(path, { kind, state, owner, unused_since: unusedSince(unused) }, asked)
+      const { kind, state, owner } = page.query
+      return partOf(path, { kind, state, owner, ...unused(page.query) }, asked)
     },
   })
   const create = page.may('keys.create')

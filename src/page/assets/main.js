@@ -130,7 +130,8 @@ function showPlace() {
   content.className = 'view'
   const frame = (/** @type {string} */ title, whole = '') => {
     document.title = `${title} · Latchkey`
-    if (session !== undefined) renderFrame(root, { session, name, title, whole, content, signOut })
+    const renderView = () => open?.page.update()
+    if (session !== undefined) renderFrame(root, { session, name, title, whole, content, signOut, renderView })
   }
   frame(entry?.title ?? 'Not found')
   const page = createPage(session, content, frame)

@@ -3,6 +3,7 @@
 /** @import { Organization, Workspace } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page, View } from '../types.ts' */
 import { asProblem, get, segment, send } from './client.js'
+import { doWanted } from './details.js'
 import { confirm, openDialog } from './dialog.js'
 import { editor } from './editor.js'
 import { field, form } from './form.js'
@@ -42,6 +43,7 @@ export const view = (page) => {
       get('/installation/organizations').then(({ data }) => data, ofOther),
     ])
     page.title(organization?.name ?? '')
+    doWanted(page, { create_workspace: () => createWorkspace(page) })
   })
   return () =>
     organization === undefined

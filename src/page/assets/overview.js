@@ -22,6 +22,7 @@ import { planNotice } from './plan.js'
 import { remedy } from './remedies.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
+import { hourText } from './zone.js'
 
 const tones = {
   error: /** @type {const} */ ('bad'),
@@ -40,10 +41,6 @@ export function hourOf(at, per = 'hour') {
   const until = new Date(from + (per === 'hour' ? 3_600_000 : 86_400_000)).toISOString()
   return { time: 'range', from: new Date(from).toISOString(), to: until }
 }
-
-/** @param {string} at */
-const hourLabel = (at) =>
-  new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
 /** Every day from the first to the last. @param {{ since: string, until: string }} report */
 export function daysBetween({ since, until }) {
@@ -106,8 +103,8 @@ export const view = (page) => {
       <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(page, findings)}</section>
       <section class="card">${counts === undefined ? loading() : exchanges(cut(counts, period))}</section>
       <div class="columns even">
-        <section class="card">${usage === undefined ? loading() : ofDays('Requests per day', usage, period, 'requests', count)}</section>
-        <section class="card">${usage === undefined ? loading() : ofDays('Spend per day', usage, period, 'cost', money)}</section>
+        <section class="card">${usage === undefined ? loading() : ofDays('Requests per day (UTC)', usage, period, 'requests', count)}</section>
+        <section class="card">${usage === undefined ? loading() : ofDays('Spend per day (UTC)', usage, period, 'cost', money)}</section>
       </div>`
   }
 }
@@ -198,8 +195,8 @@ function timeSelect(page, choose) {
 /** @param {ExchangeCounts} counts */
 function exchanges(counts) {
   return html`${barChart({
-    label: `Issued and refused per ${counts.per}`,
-    labels: counts.data.map(({ at }) => (counts.per === 'hour' ? hourLabel(at) : dayLabel(at))),
+    label: `Issued and refused per ${counts.per === 'day' ? 'day (UTC)' : 'hour'}`,
+    labels: counts.data.map(({ at }) => (counts.per === 'hour' ? hourText(at) : dayLabel(at))),
     series: [
       {
         ...{ name: 'Issued', tone: 'ok', values: counts.data.map(({ issued }) => issued) },

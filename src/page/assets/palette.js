@@ -1,9 +1,11 @@
-// The command palette and the keys. Ctrl K (or Command K) opens it: views, actions, and objects by name; a request id opens its exchange.
+// The command palette and the keys. Ctrl K (or Command K) opens it: views, actions, and objects by name; a request id opens its exchange. An action
+// on one object asks which one, and then opens it there.
 // Outside of fields, `/` goes to the search of a list, `g` and a letter to a view, `n` to a new object of this list, `?` to this help.
 /** @import { Session } from '../types.ts' */
-import { get } from './client.js'
+/** @import { Choice, Deed } from './palette-choices.js' */
 import { openDialog } from './dialog.js'
 import { html, nothing } from './lit-html.js'
+import { findObjects, findTargets, fitting, kinds, ownChoices, shownMax } from './palette-choices.js'
 import { stored } from './parts.js'
 import { go, readPlace } from './router.js'
 import { groups } from './views.js'
@@ -29,92 +31,76 @@ const letters = {
   m: 'manual',
 }
 
-/** Lists whose objects have a name, and what may be created there. */
-const kinds = [
-  { view: 'policies', path: '/workload-identity/policies', act: 'policies.create', create: 'New policy', id: 'id' },
-  { view: 'issuers', path: '/workload-identity/issuers', act: 'issuers.add', create: 'Add issuer', id: 'id' },
-  { view: 'keys', path: '/keys', act: 'keys.create', create: 'Create key', id: 'hash' },
-  { view: 'budgets', path: '/budgets', act: 'budgets.create', create: 'Create budget', id: 'id' },
-  { view: 'presets', path: '/presets', act: 'presets.save', create: 'New preset', id: 'slug' },
-]
-
-/** What is done to one of a list, and where the list is. */
-const deeds = [
-  { act: 'keys.rotate', title: 'Rotate a key', view: 'keys' },
-  { act: 'keys.disable', title: 'Disable a key', view: 'keys' },
-  { act: 'budgets.top_up', title: 'Top up a budget', view: 'budgets' },
-  { act: 'policies.pause', title: 'Pause a policy', view: 'policies' },
-]
-
-/** @typedef {{ title: string, kind: string, open: () => void }} Choice */
-
-const [foundMax, shownMax, searchDelayMilliseconds] = [5, 12, 80]
+const searchDelayMilliseconds = 80
 const requestId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** What needs no request. @param {Session} session @returns {Choice[]} */
-function ownChoices({ may }) {
-  const views = groups.flatMap(({ entries }) => entries)
-  const created = kinds.filter(({ act }) => may.includes(act))
-  return [
-    ...views.map(({ name, title }) => ({ title, kind: 'view', open: () => go([name]) })),
-    ...created.map(({ view, create }) => ({ title: create, kind: 'action', open: () => go([view, 'new']) })),
-    ...deeds
-      .filter(({ act }) => may.includes(act))
-      .map(({ title, view }) => ({ title, kind: 'action', open: () => go([view]) })),
-    ...(may.includes('keys.create')
-      ? [{ title: 'Invite a colleague', kind: 'action', open: () => go(['keys', 'invite']) }]
-      : []),
-  ]
-}
-
-/** Objects whose names contain the text. @param {string} text @returns {Promise<Choice[]>} */
-async function findObjects(text) {
-  const found = kinds.map(async ({ view, path, id }) => {
-    const { data } = await get(path, { contains: text, limit: foundMax })
-    return /** @type {Record<string, string>[]} */ (data).map((row) => ({
-      title: row.name ?? row.slug ?? '',
-      kind: view.replace(/ies$/, 'y').replace(/s$/, ''),
-      open: () => go([view, row[id] ?? '']),
-    }))
-  })
-  return (await Promise.all(found.map((each) => each.catch(() => [])))).flat()
-}
-
-/** @param {string} text @param {Choice} choice */
-const fits = (text, { title }) => title.toLowerCase().includes(text.toLowerCase())
-
-/** Those that begin with the text first: “changes” is not Exchanges. @param {string} text @param {readonly Choice[]} choices */
-function fitting(text, choices) {
-  const begins = (/** @type {Choice} */ { title }) => Number(title.toLowerCase().startsWith(text.toLowerCase()))
-  return choices.filter((each) => fits(text, each)).toSorted((one, other) => begins(other) - begins(one))
+/** What fits what was typed, and what an action can be done to. @param {Session} session @param {() => void} update */
+function createFinder(session, update) {
+  const own = ownChoices(session)
+  let text = ''
+  /** @type {Deed | undefined} that waits for its object */
+  let deed
+  /** @type {Choice[]} */
+  let objects = []
+  let [asked, answered] = [0, 0]
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  const find = (/** @type {string} */ name) =>
+    deed !== undefined ? findTargets(deed, name) : name === '' ? Promise.resolve([]) : findObjects(name)
+  const search = async () => {
+    const turn = ++asked
+    const found = await find(text.trim()).catch(() => [])
+    if (turn !== asked) return
+    ;[objects, answered] = [found, turn]
+    update()
+  }
+  return {
+    text: () => text,
+    label: () => (deed === undefined ? 'View, action, name or request id' : `${deed.title}: which one?`),
+    isSearching: () => answered !== asked,
+    isForDeed: () => deed !== undefined,
+    /** @returns {readonly Choice[]} */
+    choices() {
+      if (deed !== undefined) return objects
+      const id = text.trim()
+      // An exchange or an inference request: the view of one leads to that of the other.
+      const exchange = { title: `Request ${id}`, kind: 'request', open: () => go(['exchanges', id]) }
+      return requestId.test(id) ? [exchange] : [...fitting(id, own), ...objects].slice(0, shownMax)
+    },
+    /** @param {string} typed */
+    type(typed) {
+      text = typed
+      clearTimeout(timer)
+      timer = setTimeout(search, searchDelayMilliseconds)
+    },
+    /** @param {Deed | undefined} next */
+    askFor(next) {
+      ;[deed, text, objects] = [next, '', []]
+      void search()
+    },
+    end: () => clearTimeout(timer),
+  }
 }
 
 /** @param {Session} session */
 function openPalette(session) {
-  const own = ownChoices(session)
-  let [text, at] = ['', 0]
-  /** @type {Choice[]} */
-  let objects = []
-  let asked = 0
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer
-  const choices = () => {
-    const id = text.trim()
-    // An exchange or an inference request: the view of one leads to that of the other.
-    const exchange = { title: `Request ${id}`, kind: 'request', open: () => go(['exchanges', id]) }
-    return requestId.test(id) ? [exchange] : [...fitting(text, own), ...objects].slice(0, shownMax)
-  }
-  const search = async () => {
-    const turn = ++asked
-    const found = text.trim() === '' ? [] : await findObjects(text.trim())
-    if (turn !== asked) return
-    objects = found
+  let at = 0
+  const finder = createFinder(session, () => dialog.update())
+  const askFor = (/** @type {Deed | undefined} */ deed) => {
+    at = 0
+    finder.askFor(deed)
     dialog.update()
   }
-  /** @type {(close: () => void) => (event: KeyboardEvent) => void} */
-  const onKey = (close) => (event) => {
-    const shown = choices()
+  const choose = (/** @type {() => void} */ close, /** @type {Choice | undefined} */ choice) => {
+    if (choice?.deed !== undefined) return askFor(choice.deed)
+    if (choice === undefined) return
+    close()
+    choice.open?.()
+  }
+  const onKey = (/** @type {() => void} */ close) => (/** @type {KeyboardEvent} */ event) => {
+    const shown = finder.choices()
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (event.key === 'Backspace' && finder.text() === '' && finder.isForDeed()) return askFor(undefined)
     if (step !== undefined) at = (at + step + shown.length) % Math.max(shown.length, 1)
     else if (event.key !== 'Enter') return
     event.preventDefault()
@@ -122,34 +108,25 @@ function openPalette(session) {
     dialog.update()
   }
   const onInput = (/** @type {InputEvent} */ event) => {
-    text = /** @type {HTMLInputElement} */ (event.target).value
+    finder.type(/** @type {HTMLInputElement} */ (event.target).value)
     at = 0
-    clearTimeout(timer)
-    timer = setTimeout(search, searchDelayMilliseconds)
     dialog.update()
   }
   const dialog = openDialog('Go to', (close) => {
-    const shown = choices()
-    return html`<input type="search" role="combobox" aria-label="View, action, name or request id" placeholder="View, action, name or request id"
+    const [shown, label] = [finder.choices(), finder.label()]
+    return html`<input type="search" role="combobox" aria-label=${label} placeholder=${label} .value=${finder.text()}
         aria-expanded="true" aria-controls="choices" aria-activedescendant=${shown[at] ? `choice-${at}` : nothing} autofocus autocomplete="off"
         @input=${onInput} @keydown=${onKey(() => close())} />
       <ul id="choices" class="choices" role="listbox" aria-label="Choices">
         ${shown.map(
           (each, index) =>
             html`<li id="choice-${index}" role="option" aria-selected=${index === at ? 'true' : 'false'} @click=${() => choose(() => close(), each)}>
-              <span>${stored(each.title, 100)}</span><span class="muted">${each.kind}</span></li>`,
+              <span>${stored(each.title, 100)}${each.deed === undefined ? nothing : '…'}</span><span class="muted">${each.kind}</span></li>`,
         )}
       </ul>
-      ${shown.length === 0 ? html`<p class="muted">Nothing has this name.</p>` : nothing}`
+      ${shown.length === 0 && !finder.isSearching() ? html`<p class="muted">Nothing has this name.</p>` : nothing}`
   })
-  void dialog.closed.then(() => clearTimeout(timer))
-}
-
-/** @param {() => void} close @param {Choice | undefined} choice */
-function choose(close, choice) {
-  if (choice === undefined) return
-  close()
-  choice.open()
+  void dialog.closed.then(finder.end)
 }
 
 function showKeys() {

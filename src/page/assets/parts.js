@@ -5,6 +5,7 @@ import { asProblem } from './client.js'
 import { icon } from './icons.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
+import { bothTimes, timeText } from './zone.js'
 
 /** Control characters as their code, those that turn the direction of text above all. @param {string} text */
 export function visible(text) {
@@ -42,8 +43,6 @@ export function badge(tone, text, title) {
   return html`<span class="badge ${tone}" title=${title ?? nothing}>${icon(tone)}${text}</span>`
 }
 
-const utcTime = (/** @type {Date} */ date) => `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`
-const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
 /** @type {[number, Intl.RelativeTimeFormatUnit][]} */
 const units = [
@@ -55,21 +54,21 @@ const units = [
   [1, 'second'],
 ]
 
-/** How long ago, or in how long; UTC on hover. @param {string | null | undefined} iso */
+/** How long ago, or in how long; the time on hover. @param {string | null | undefined} iso */
 export function ago(iso) {
   if (!iso) return html`<span class="muted">never</span>`
   const date = new Date(iso)
   const seconds = Math.round((date.getTime() - Date.now()) / 1_000)
   const [length, unit] = units.find(([size]) => Math.abs(seconds) >= size) ?? [1, 'second']
   const text = relative.format(Math.trunc(seconds / length), unit)
-  return html`<time datetime=${iso} title=${`${localTime.format(date)} · ${utcTime(date)}`}>${text}</time>`
+  return html`<time datetime=${iso} title=${bothTimes(date)}>${text}</time>`
 }
 
-/** The local time; UTC on hover. @param {string | null | undefined} iso */
+/** The time in the zone that the navigation names; in UTC too on hover. @param {string | null | undefined} iso */
 export function at(iso) {
   if (!iso) return html`<span class="muted">–</span>`
   const date = new Date(iso)
-  return html`<time datetime=${iso} title=${utcTime(date)}>${localTime.format(date)}</time>`
+  return html`<time datetime=${iso} title=${bothTimes(date)}>${timeText(date)}</time>`
 }
 
 const counts = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })

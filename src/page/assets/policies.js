@@ -4,7 +4,7 @@
 import { forEach } from './bulk.js'
 import { segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
-import { namesOf, unusedFilter, unusedSince } from './filters.js'
+import { namesOf, unused, unusedFilter } from './filters.js'
 import { lintBadge, lintOf } from './findings.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
@@ -131,8 +131,8 @@ function list(page) {
     filters,
     file: 'policies',
     load: async (asked) => {
-      const { state, issuer, key, unused } = page.query
-      const query = { state, issuer, key, unused_since: unusedSince(unused), counts: true }
+      const { state, issuer, key } = page.query
+      const query = { state, issuer, key, ...unused(page.query), counts: true }
       /** @type {import('./listing.js').Part<Policy>} */
       const part = await partOf(path, query, asked)
       void lintOf(part.rows.slice(0, rowsLinted)).then((found) => {

@@ -48,7 +48,7 @@ export function policyForm(page, id) {
           onSubmit,
           submit: id === undefined ? 'Create policy' : 'Save',
           busy: edited.busy,
-          disabled: !isComplete(edited) || isRefused(edited) || edited.conflict !== undefined,
+          disabled: !isComplete(edited) || isRefused(edited),
           cancel: href(id === undefined ? ['policies'] : ['policies', id]),
           extra: unsavedMark(edited),
         },

@@ -4,7 +4,7 @@
 import { changeList } from './changes.js'
 import { barChart } from './chart.js'
 import { get, segment, send } from './client.js'
-import { createTabs, detailsHead } from './details.js'
+import { createTabs, detailsHead, doWanted } from './details.js'
 import { confirm } from './dialog.js'
 import { exchangeList } from './exchanges.js'
 import { findingList } from './findings.js'
@@ -19,6 +19,7 @@ import { recipes } from './recipes.js'
 import { remedyOfPolicy } from './remedies.js'
 import { go, href } from './router.js'
 import { usagePanel } from './usage.js'
+import { hourText } from './zone.js'
 
 const path = '/workload-identity/policies'
 
@@ -28,17 +29,22 @@ export function policyBadge({ state, inactive_reason: reason }) {
   return state === 'paused' ? badge('off', 'paused') : badge('bad', 'inactive', reason ?? '')
 }
 
-/** Pauses at once; issued tokens stay valid. @param {Page} page @param {Policy} policy */
-export function enabledSwitch(page, { id, name, enabled }) {
-  const act = async () => {
-    await send('POST', `${path}/${segment(id)}/${enabled ? 'pause' : 'resume'}`, {})
-    notify(
-      'ok',
-      html`${enabled ? 'Paused' : 'Resumed'} ${stored(name, 80)}. ${enabled ? 'New exchanges stop now; tokens that were issued stay valid until they expire.' : ''}`,
-    )
-    await page.refresh()
-  }
-  return switchButton({ label: `Enabled: ${name.slice(0, 80)}`, on: enabled, onClick: () => page.run(act) })
+/** Pauses or resumes at once, with a way back; issued tokens stay valid. @param {Page} page @param {Pick<Policy, 'id' | 'name' | 'enabled'>} policy */
+async function toggle(page, { id, name, enabled }) {
+  await send('POST', `${path}/${segment(id)}/${enabled ? 'pause' : 'resume'}`, {})
+  notify(
+    'ok',
+    html`${enabled ? 'Paused' : 'Resumed'} ${stored(name, 80)}. ${enabled ? 'New exchanges stop now; tokens that were issued stay valid until they expire.' : ''}`,
+    () => page.run(() => toggle(page, { id, name, enabled: !enabled })),
+  )
+  await page.refresh()
+}
+
+/** @param {Page} page @param {Policy} policy */
+export function enabledSwitch(page, policy) {
+  const { name, enabled } = policy
+  const onClick = () => page.run(() => toggle(page, policy))
+  return switchButton({ label: `Enabled: ${name.slice(0, 80)}`, on: enabled, onClick })
 }
 
 /** @param {Policy} policy */
@@ -52,8 +58,11 @@ export function policyDetails(page, id) {
   let policy
   const self = `${path}/${segment(id)}`
   page.poll(async () => {
-    policy = (await get(self)).data
-    page.title(policy?.name ?? '')
+    const read = /** @type {Policy} */ ((await get(self)).data)
+    policy = read
+    page.title(read.name)
+    const set = (/** @type {boolean} */ enabled) => () => read.enabled !== enabled && toggle(page, read)
+    doWanted(page, { pause: set(false), resume: set(true), delete: remove })
   }, 10)
   const remove = async () => {
     if (policy === undefined) return
@@ -191,7 +200,7 @@ function ruleFacts(policy) {
 function exchangeChart({ data }, id) {
   return barChart({
     label: 'Exchanges in the last 24 hours',
-    labels: data.map(({ at }) => new Date(at).toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })),
+    labels: data.map(({ at }) => hourText(at)),
     series: [
       { name: 'Issued', tone: 'ok', values: data.map(({ issued }) => issued) },
       { name: 'Refused', tone: 'bad', values: data.map(({ refused }) => refused) },

@@ -100,12 +100,12 @@ export function presetForm(page, slug) {
   return () => {
     if (!page.may('presets.save')) return mayNot(page)
     if (!edited.isReady) return loading()
-    const { draft, busy, conflict } = edited
+    const { draft, busy } = edited
     const asked = {
       onSubmit,
       submit: slug === undefined ? 'Create preset' : 'Create version',
       busy,
-      disabled: draft.values.slug.trim() === '' || conflict !== undefined,
+      disabled: draft.values.slug.trim() === '',
       cancel: href(slug === undefined ? ['presets'] : ['presets', slug]),
       extra: unsavedMark(edited),
     }

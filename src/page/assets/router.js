@@ -30,6 +30,26 @@ export function go(path, query) {
   location.hash = href(path, query)
 }
 
+/** What the view of a place is opened for. @type {{ hash: string, act: string }} */
+let wanted = { hash: '', act: '' }
+
+/**
+ * Opens a place to do something there, which its view knows by name (`takeWanted`). It is not in the address: a link that somebody sends must
+ * do nothing. @param {readonly string[]} path @param {string} act
+ */
+export function goToDo(path, act) {
+  wanted = { hash: href(path), act }
+  if (location.hash === wanted.hash) dispatchEvent(new HashChangeEvent('hashchange'))
+  else go(path)
+}
+
+/** What this place was opened for, once. */
+export function takeWanted() {
+  const { hash, act } = wanted
+  wanted = { hash: '', act: '' }
+  return hash === location.hash ? act : ''
+}
+
 /** Opens one in the place of this one, so that Back does not lead here again. @param {readonly string[]} path */
 export function goInstead(path) {
   location.replace(href(path))

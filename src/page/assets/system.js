@@ -2,6 +2,7 @@
 /** @import { Archive, SignedIn, SigningKey, System } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page, Tone, View } from '../types.ts' */
 import { get, segment, send } from './client.js'
+import { doWanted } from './details.js'
 import { confirm } from './dialog.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -43,9 +44,18 @@ export const view = (page) => {
       ])
     } catch (error) {
       refused = notInstallation(error)
+      return
     }
+    doWanted(page, { backup: backUp, rotate })
   }
   page.poll(load)
+  const backUp = async () => {
+    const body = html`<p>A copy of the database is written to the folder of backups. Requests go on meanwhile.</p>`
+    if (!(await confirm({ title: 'Back up now?', body, action: 'Back up' }))) return
+    const { file } = (await send('POST', `${path}/backups`, {})).data
+    notify('ok', `The backup is ${file}`)
+    await load()
+  }
   const rotate = async () => {
     const body = html`<p>A new key is published now and signs in about five minutes. Tokens that were issued stay valid, and no request fails.</p>
       <p>If a key may have leaked, revoke it instead, on the server: all tokens end at once.</p>${asCommand('latchkey signing-keys rotate --revoke')}`

@@ -6,7 +6,7 @@ import { asProblem, get, segment, send } from './client.js'
 import { priceForm, upstreamForm } from './installation-forms.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
-import { ago, badge, button, callout, count, empty, heading, loading, money, mono, stored } from './parts.js'
+import { ago, at, badge, button, callout, count, empty, heading, loading, money, mono, stored } from './parts.js'
 import { queueSeconds, queueSection } from './queue.js'
 import { asCommand } from './remedies.js'
 import { href } from './router.js'
@@ -134,7 +134,7 @@ function perUnit(/** @type {Price} */ { character, image, audio_second }) {
 
 function laterPrices(/** @type {Price} */ { later }) {
   return (later ?? []).map(
-    ({ from, prompt, completion }) => html`<div>${from.slice(0, 10)}: ${money(prompt)}, ${money(completion)}</div>`,
+    ({ from, prompt, completion }) => html`<div>${at(from)}: ${money(prompt)}, ${money(completion)}</div>`,
   )
 }
 

@@ -180,7 +180,7 @@ function shown(page, report, more, only) {
   const days = daysBetween(report)
   return html`${counted.slice(0, 10) > since ? callout('warn', html`There are too many requests to add up: this counts those since ${at(counted)}.`) : nothing}
     <section class="card">${barChart({
-      label: `${title} per day, ${measure === 'cost' ? spendText(total) : format(total[measure])} in all`,
+      label: `${title} per day (UTC), ${measure === 'cost' ? spendText(total) : format(total[measure])} in all`,
       labels: days.map(dayLabel),
       series: seriesOf(page, data, days, by),
       format,

@@ -152,7 +152,7 @@ test('a preset is used by a request that names it, and refused while it is disab
   })
 })
 
-test('lists keep what has not worked since a time, and was made before it', async () => {
+test('lists keep what has not worked since a time and was made before it, and what has never worked', async () => {
   const day = 24 * 60 * 60 * 1_000
   const { issuer, policy } = latchkey
   await latchkey.admin('policies.create', {
@@ -170,13 +170,18 @@ test('lists keep what has not worked since a time, and was made before it', asyn
     key: 'target',
   })
   const unused_since = new Date(clock.now - day).toISOString()
-  const namesOf = async (name: OperationName) =>
-    (await latchkey.admin<{ data: { name: string }[] }>(name, { unused_since })).data.map((row) => row.name)
-  expect(await namesOf('policies.list')).toEqual(['old'])
-  const keys = await namesOf('keys.list')
+  const namesOf = async (name: OperationName, asked: Record<string, unknown>) =>
+    (await latchkey.admin<{ data: { name: string }[] }>(name, asked)).data.map((row) => row.name)
+  expect(await namesOf('policies.list', { unused_since })).toEqual(['old'])
+  const keys = await namesOf('keys.list', { unused_since })
   expect(keys).toContain('old')
   expect(keys).not.toContain('target')
   expect(policy.name).toBe('policy')
+  for (const asked of [{ never_used: true }, { never_used: true, after: '' }])
+    expect(await namesOf('policies.list', asked)).toEqual(['old', 'new'])
+  expect(await namesOf('policies.list', { never_used: true, unused_since })).toEqual(['old'])
+  expect(await namesOf('policies.list', { never_used: false })).toEqual(['policy', 'old', 'new'])
+  expect(await namesOf('keys.list', { never_used: true })).not.toContain('target')
 })
 
 test('a deleted policy and a deleted key leave no row behind, however they are named afterward', async () => {
