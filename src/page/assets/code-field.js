@@ -1,7 +1,7 @@
 // A field for text that is code: line numbers beside it, no wrapping, and completion of what is known. While somebody types a word that begins like
 // a known one, a list shows the known ones: arrow keys move in it, Enter or Tab take one, Escape closes it.
 /** @import { Field } from './form.js' */
-import { errorOf, shell, textOf } from './form.js'
+import { errorAt, shell, textOf } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { stored } from './parts.js'
 
@@ -58,7 +58,7 @@ export function createCodeField(page, words = () => []) {
   }
   return (field) => {
     const { name, value, onInput, rows = 4, help, required } = field
-    const error = errorOf(field)
+    const error = errorAt(field)
     const id = `f-${name}`
     const onKey = (/** @type {KeyboardEvent} */ event) => {
       const area = /** @type {HTMLTextAreaElement} */ (event.target)

@@ -28,7 +28,7 @@ import { fieldZoneText } from './zone.js'
 
 /** @param {Field} asked */
 export function field(asked) {
-  const field = { ...asked, error: errorOf(asked), help: helpOf(asked) }
+  const field = { ...asked, error: errorAt(asked), help: helpOf(asked) }
   return shell(field, control(field, `f-${field.name}`))
 }
 
@@ -39,7 +39,7 @@ function helpOf({ help, type }) {
 }
 
 /** What stands at a field: its error, or that its text is too long, in characters as the server counts them. @param {Pick<Field, 'error' | 'value' | 'charactersMax'>} field */
-export function errorOf({ error, value, charactersMax = Infinity }) {
+export function errorAt({ error, value, charactersMax = Infinity }) {
   if (error !== undefined || value.length <= charactersMax) return error
   const length = [...value].length
   return length > charactersMax
