@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { hasCopies } from '../../db/remote/kinds.ts'
 import { Fault } from '../fault.ts'
 import { describeReadFailure } from '../runtime/file-access.ts'
+import { parseCredential } from './setting-values.ts'
 import type { SettingName } from './settings.ts'
 
 /**
@@ -41,7 +42,8 @@ export function databaseServer(
   const caFile = read('LATCHKEY_DATABASE_CA_FILE')
   return {
     url,
-    token: file === undefined ? token : readTokenFile(file),
+    // A secret of Kubernetes that was made from a file ends with its line feed.
+    token: file === undefined ? token && parseCredential('LATCHKEY_DATABASE_TOKEN', token.trim()) : readTokenFile(file),
     caFile: caFile === undefined ? undefined : resolve(caFile),
     client: clientCertificate(read('LATCHKEY_DATABASE_CERT_FILE'), read('LATCHKEY_DATABASE_KEY_FILE')),
     grace: graceMilliseconds === 0 ? undefined : { milliseconds: graceMilliseconds, folder: graceFolder(read) },

@@ -168,16 +168,16 @@ const values: Record<
 const onServer = { LATCHKEY_DATABASE_URL: 'https://db.example', LATCHKEY_MASTER_KEY: hex('a') }
 
 describe('a server database', () => {
-  test('has a URL of its kind, and a token from a file', () => {
+  test('has a URL of its kind, and a token from a file or from a secret that was made from a file', () => {
     const LATCHKEY_DATABASE_TOKEN_FILE = fileOf('secret\n')
-    const environment = { ...onServer, LATCHKEY_DATABASE_TOKEN_FILE }
-    expect(load({ environment }).databaseServer).toEqual({
-      url: 'https://db.example',
-      token: 'secret',
-      caFile: undefined,
-      client: undefined,
-      grace: undefined,
-    })
+    for (const token of [{ LATCHKEY_DATABASE_TOKEN_FILE }, { LATCHKEY_DATABASE_TOKEN: 'secret\n' }])
+      expect(load({ environment: { ...onServer, ...token } }).databaseServer).toEqual({
+        url: 'https://db.example',
+        token: 'secret',
+        caFile: undefined,
+        client: undefined,
+        grace: undefined,
+      })
     const cluster = 'rqlite://10.0.0.1:4001,[::1]:4001,db-3.example'
     for (const url of ['http://127.0.0.1:8080', 'libsql://db.example/', cluster, 'rqlites://db.example/'])
       expect(load({ environment: { ...onServer, LATCHKEY_DATABASE_URL: url } }).databasePath).toBe(
@@ -187,6 +187,7 @@ describe('a server database', () => {
 
   const wrong: [what: string, environment: Partial<Record<string, string>>, message: string][] = [
     ['no master key', { LATCHKEY_DATABASE_URL: 'https://db.example' }, 'the same on every node'],
+    ['two lines as a token', { ...onServer, LATCHKEY_DATABASE_TOKEN: 'a\nb' }, 'use printable ASCII without spaces'],
     ['two tokens', { ...onServer, LATCHKEY_DATABASE_TOKEN: 'a', LATCHKEY_DATABASE_TOKEN_FILE: 'b' }, 'set one of them'],
     [
       'grace and no folder for it',
