@@ -14,27 +14,36 @@ import type { RecentTiles } from './recent-tiles.ts'
 import { hashLeafText } from './transparency/merkle.ts'
 import { nodesFor } from './tree.ts'
 
-/** `reader`: for rows to cover, of which the event loop need not wait. `recent` takes what was appended. */
+/** `reader`: for rows to cover, of which the event loop need not wait. `recent` takes what was appended. `isOver`: ends this between two commits. */
 export type AppendContext = {
   orm: Orm
   reader: Orm
   writer: Pick<Writer, 'write'>
   mode: AuditLogMode
   recent?: Pick<RecentTiles, 'add'> | undefined
+  isOver?: () => boolean
 }
 
 /** Rows of each table in one commit: a few milliseconds of work. */
 const rowsAtOnce = 400
 
 /**
- * Appends leaves for all rows that have none when it begins; those that come meanwhile wait for the next call. Stops early if another node does the same at the moment.
+ * Appends leaves for all rows that have none when it begins; those that come meanwhile wait for the next call. Stops early if another
+ * node does the same at the moment.
  * @returns the number of leaves
  */
-export async function appendRows({ orm, reader, writer, mode, recent }: AppendContext): Promise<number> {
+export async function appendRows({
+  orm,
+  reader,
+  writer,
+  mode,
+  recent,
+  isOver = () => false,
+}: AppendContext): Promise<number> {
   let head = await readLogHead(orm)
   const last = await readLastRowIds(orm)
   let lastTile: Uint8Array[] | undefined
-  for (;;) {
+  while (!isOver()) {
     await nextSlice()
     const { entries, positions } = await plan(reader, mode, head, last)
     if (entries.length === 0) return head.size
@@ -51,6 +60,7 @@ export async function appendRows({ orm, reader, writer, mode, recent }: AppendCo
     recent?.add(head.size, texts, hashes)
     head = { size: head.size + entries.length, positions: { ...head.positions, ...positions } }
   }
+  return head.size
 }
 
 /** Rows that have no leaf yet, of each table that the log covers. */

@@ -53,7 +53,7 @@ export type AuditLog = {
   /** Begins the schedule of a server. `version` is that of this program. */
   begin: (version: string) => void
   state: () => AuditLogState
-  /** Ends the schedule, with a last checkpoint. */
+  /** Ends the schedule, with a last checkpoint of what can be covered within two seconds: the next start covers the rest. */
   stop: () => Promise<void>
 }
 
@@ -63,7 +63,13 @@ const atFirst: AuditLogState = {
   ...{ failure: undefined, folderFailure: undefined },
 }
 
-export function createAuditLog(context: AuditLogContext): AuditLog {
+/** A stop waits for no more: ten million rows take minutes. */
+const lastMillisecondsDefault = 2_000
+
+export function createAuditLog(
+  context: AuditLogContext,
+  { lastMilliseconds = lastMillisecondsDefault }: { lastMilliseconds?: number } = {},
+): AuditLog {
   const { writer, auditLog: settings, now, log } = context
   const { orm, reader } = context.database
   const { runExclusive } = createMutex()
@@ -71,6 +77,7 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   const recent = settings.folder === undefined ? undefined : createRecentTiles()
   const closeDays = createDayClosing(context)
   let opened: Promise<{ epoch: Epoch; signer: SignerKey }> | undefined
+  const { isOver, beginEnd } = createEnd(lastMilliseconds)
 
   function openOnce(): Promise<{ epoch: Epoch; signer: SignerKey }> {
     if (settings.mode === 'off')
@@ -85,13 +92,13 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
   /** `alsoBy`: a key that signed until now. */
   async function checkpoint(alsoBy: SignerKey[] = []): Promise<LogCheckpoint & { origin: string }> {
     const { epoch, signer } = await openOnce()
-    if (settings.mode === 'full') await closeDays()
-    const size = await appendRows({ orm, reader, writer, mode: settings.mode, recent })
+    if (settings.mode === 'full') await closeDays(isOver)
+    const size = await appendRows({ orm, reader, writer, mode: settings.mode, recent, isOver })
     const signed = (await newestAt(epoch, size)) ?? (await sign(epoch, [signer, ...alsoBy], size))
-    state.checkpointAt = now()
+    if (!isOver()) state.checkpointAt = now()
     const cosigned = await newestCosigned(orm, epoch.name)
     state.cosignedAt = cosigned?.at
-    await publishAll(context, epoch, { signed, cosigned }, state, recent)
+    await publishAll(context, epoch, { signed, cosigned }, state, { recent, isOver })
     return { ...signed, origin: epoch.origin }
   }
 
@@ -128,14 +135,25 @@ export function createAuditLog(context: AuditLogContext): AuditLog {
     runExclusive,
     checkpoint: run,
     rotateKey: () => runExclusive(rotateKey),
-    ...scheduled(context, run, state),
+    ...scheduled(context, { checkpoint: run, beginEnd }, state),
+  }
+}
+
+/** Once an end has begun, it is over after so many milliseconds. */
+function createEnd(milliseconds: number): { isOver: () => boolean; beginEnd: () => void } {
+  let endsAt = Number.POSITIVE_INFINITY
+  return {
+    isOver: () => performance.now() >= endsAt,
+    beginEnd: () => {
+      endsAt = performance.now() + milliseconds
+    },
   }
 }
 
 /** What a server does about its log, and how that goes. */
 function scheduled(
   { database, writer, auditLog: settings, now, log }: AuditLogContext,
-  checkpoint: AuditLog['checkpoint'],
+  { checkpoint, beginEnd }: Pick<AuditLog, 'checkpoint'> & { beginEnd: () => void },
   state: AuditLogState,
 ): Pick<AuditLog, 'signCheckpoint' | 'prune' | 'begin' | 'state' | 'stop'> {
   let stopTimers: (() => void)[] = []
@@ -185,6 +203,7 @@ function scheduled(
       if (stopTimers.length === 0) return
       for (const stopTimer of stopTimers.splice(0)) stopTimer()
       isStopping = true
+      beginEnd()
       await pruning
       await attempt(checkpoint)
     },
@@ -197,14 +216,14 @@ async function publishAll(
   { name }: Epoch,
   { signed, cosigned }: { signed: LogCheckpoint; cosigned: LogCheckpoint | undefined },
   state: AuditLogState,
-  recent: RecentTiles | undefined,
+  { recent, isOver }: { recent: RecentTiles | undefined; isOver: () => boolean },
 ): Promise<void> {
   const file = checkpointFileFor(database)
   try {
     if (file !== undefined) await replaceText(file, signed.note)
     if (settings.folder !== undefined) {
       const folder = join(settings.folder, name)
-      await publish(database.orm, folder, signed, recent)
+      await publish(database.orm, folder, signed, { recent, isOver })
       if (cosigned !== undefined) await publishCheckpoint(folder, cosigned)
     }
     state.folderFailure = undefined

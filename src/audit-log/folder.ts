@@ -45,17 +45,19 @@ export const prunedFolder = 'pruned'
 
 /**
  * Adds what a log of `size` entries has and the folder does not have yet; the checkpoint comes last. What was pruned is left out, and stays in
- * a folder that has it. `recent`: tiles that this process has appended.
+ * a folder that has it. `recent`: tiles that this process has appended. `isOver`: ends this between two files; the next call goes on from
+ * the checkpoint that is there.
  */
 export async function publish(
   orm: Orm,
   folder: string,
   signed: SignedSize,
-  recent?: Pick<RecentTiles, 'find'>,
+  { recent, isOver = () => false }: { recent?: Pick<RecentTiles, 'find'> | undefined; isOver?: () => boolean } = {},
 ): Promise<void> {
   const { size, note } = signed
   const published = parseCheckpoint(await readText(join(folder, 'checkpoint')))?.size ?? 0
   for (const tile of tilesOf(size, Math.min(published, size))) {
+    if (isOver()) return
     if (tile.level === 'entries') {
       const known = tile.width === tileWidth ? recent?.find(tile.index) : undefined
       const files = known ?? (await readTileFiles(orm, tile.index, tile.width))

@@ -65,18 +65,19 @@ type ClosingContext = { database: Pick<Database, 'orm' | 'reader'>; writer: Pick
 
 /**
  * Returns a function that adds a record for each day that has ended and has rows without one. It reads nothing until another day has ended.
- * Of several nodes, one adds them.
+ * Of several nodes, one adds them. `isOver`: ends it before it has added any.
  */
-export function createDayClosing({ database, writer, now }: ClosingContext): () => Promise<void> {
+export function createDayClosing({ database, writer, now }: ClosingContext): (isOver?: () => boolean) => Promise<void> {
   const { orm, reader } = database
   let closedBefore = 0
-  return async () => {
+  return async (isOver = () => false) => {
     const before = closedDaysEnd(now())
     if (before <= closedBefore) return
     const lastRecord = await lastLogRecordId(orm)
     const after = await closedThrough(orm)
     const through = (await usageRowSince(orm, before)) - 1
-    const days = await readUsageDays(reader, { from: after + 1, through })
+    const days = await readUsageDays(reader, { from: after + 1, through }, { isOver })
+    if (isOver()) return
     if (days.length > 0) await writer.write([insertUsageDays(now(), lastRecord, days)])
     // Another record can have come in between, such as that of an erasure.
     if (days.length === 0 || (await closedThrough(orm)) >= through) closedBefore = before
@@ -95,16 +96,18 @@ type DayOptions = {
   without?: ErasedSubject | undefined
   /** Called with each row, and the hash of its leaf, in the tree of its day and organization. */
   onLeaf?: (day: string, organizationId: string, row: LoggedRow, leafHash: Uint8Array) => void
+  /** Ends it early: what it returns is of no use then. */
+  isOver?: () => boolean
 }
 
 /** The records of a range of ledger rows. */
 export async function readUsageDays(
   orm: Orm,
   { from, through }: DayRange,
-  { without, onLeaf = () => {} }: DayOptions = {},
+  { without, onLeaf = () => {}, isOver = () => false }: DayOptions = {},
 ): Promise<UsageDayBody[]> {
   const days = new Map<string, OpenDay>()
-  for (let after = from - 1; after < through; ) {
+  for (let after = from - 1; after < through && !isOver(); ) {
     await nextSlice()
     const range = { after, last: through, most: rowsAtOnce }
     const rows =

@@ -238,11 +238,13 @@ export async function openServing(
 export async function closeContext(context: OpenContext): Promise<void> {
   const { backups, archiving, auditLog, lastUses, writer, database, grace } = context
   database.shared?.beginEnd()
+  // First, since a backup may wait for its checkpoint.
+  const logged = auditLog.stop()
   await backups.stop()
   await archiving.stop()
   // After a failed commit the times are not exact, which must not keep the database open.
   await lastUses.flush().catch(() => {})
-  await auditLog.stop()
+  await logged
   await writer.close()
   await database.close()
   await grace?.close()

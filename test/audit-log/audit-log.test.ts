@@ -243,6 +243,52 @@ describe('checkpoints', () => {
     expect(signersOf(after.note)).toEqual(['missing', { at: undefined }])
   })
 
+  /** The log of a server with rows to cover, that has just asked to commit leaves a second time. */
+  async function startCovering() {
+    await addExchanges(0, 1_300)
+    const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let commits = 0
+    const write: Writer['write'] = async (statements) => {
+      if (statements.some((each) => each.toSQL().sql.includes('into log_entries'))) commits += 1
+      if (commits === 2) {
+        asked.resolve()
+        await gate.promise
+      }
+      await writer.write(statements)
+    }
+    const log = createAuditLog({ ...contextFor(), writer: { write } }, { lastMilliseconds: 0 })
+    log.begin('0.0.0')
+    const covering = log.checkpoint()
+    await asked.promise
+    return { log, covering, open: gate.resolve }
+  }
+
+  test('of a server that stops have the rows of the commit that runs, and the next start covers the others', async () => {
+    const { log, covering, open: openGate } = await startCovering()
+    const stopped = log.stop()
+    openGate()
+    await stopped
+    const last = await covering
+    const covered = (await allEntries()).filter(({ kind }) => kind === 1).length
+    expect(covered).toBe(800)
+    expect(last.size).toBe((await allEntries()).length)
+    expect(log.state()).toMatchObject({ checkpointAt: undefined, failure: undefined })
+    // What was not published is published by the next checkpoint.
+    const next = await open().checkpoint()
+    expect((await allEntries()).filter(({ kind }) => kind === 1).map(({ ref }) => ref)).toEqual(
+      Array.from({ length: 1_300 }, (_, index) => index + 1),
+    )
+    expect(readFileSync(join(folder.path, next.epoch, 'checkpoint'), 'utf8')).toBe(next.note)
+  })
+
+  test('of a server that stops have all rows that can be covered in time', async () => {
+    await addExchanges(0, 900)
+    const log = open()
+    log.begin('0.0.0')
+    await log.stop()
+    expect((await allEntries()).filter(({ kind }) => kind === 1).length).toBe(900)
+  })
+
   test('are refused where the log is off, and a wrong master key says so', async () => {
     await expect(open({ mode: 'off' }).checkpoint()).rejects.toThrow('LATCHKEY_AUDIT_LOG')
     await open().checkpoint()

@@ -103,3 +103,14 @@ test.each([
   await writer.write(all.map((text) => ({ toSQL: () => ({ sql: text, params: [] }) })))
   expect(await results()).toContain('different')
 })
+
+test('a closing that is ended early adds no record, and the next one adds it', async () => {
+  for (let each = 1; each <= 3; each += 1) await add(start + each)
+  now = start + day + 20 * 60_000
+  const close = closing()
+  let looks = 0
+  await close(() => ++looks > 1)
+  expect(await records()).toEqual([])
+  await close()
+  expect((await records()).map(({ day, rows }) => [day, rows])).toEqual([['2026-11-20', 3]])
+})
