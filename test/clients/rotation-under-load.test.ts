@@ -156,14 +156,15 @@ test('a second rotation within the cool-down is followed after it, or at once wh
   const first = await getToken()
   expect(await exchangeAtOnce(first)).toBe(issued)
 
-  clock.moveSeconds(cooldownSeconds - 1)
+  // New keys take a busy machine more than a second, which the monotonic clock counts.
+  clock.moveSeconds(cooldownSeconds - spareSeconds)
   await provider.rotateKeys({ keepOld: true })
   await provider.announceKeys()
   const second = await getToken()
   expect(await exchangeAtOnce(second)).toBe(refused)
   expect(await lastReason()).toBe('kid_unknown')
   expect(await exchangeAtOnce(first)).toBe(issued)
-  clock.moveSeconds(1)
+  clock.moveSeconds(spareSeconds)
   expect(await exchangeAtOnce(second)).toBe(issued)
 
   await provider.rotateKeys({ keepOld: true })
