@@ -1,6 +1,6 @@
 // When the write-ahead log moves into the main file, and which connection does it: the owner's own, or, once there is one, that of the
 // reader alone (reader-thread.ts). Never both: db/README.md says why.
-import type { Client } from '@libsql/core/api'
+import type { ConnectedClient } from './connection.ts'
 import type { Reader } from './reader.ts'
 
 /**
@@ -16,16 +16,16 @@ export type Checkpoints = {
   run: (isBusy: boolean) => Promise<void>
   /** Resolves when none runs. None begins until the returned function is called. */
   hold: () => Promise<() => Promise<void>>
-  /** Undefined if commits need not wait at present. */
-  pause: () => Promise<void> | undefined
   /** Makes commits run checkpoints, or no longer. */
   byCommits: (isOn: boolean) => Promise<void>
 }
 
-export function createCheckpoints(client: Client, reader: Reader): Checkpoints {
+export function createCheckpoints(
+  client: Pick<ConnectedClient, 'execute' | 'withoutCommits'>,
+  reader: Reader,
+): Checkpoints {
   let holds = 0
   let running: Promise<void> | undefined
-  let pause: Promise<void> | undefined
   let isByCommits = true
 
   async function set(): Promise<void> {
@@ -41,12 +41,7 @@ export function createCheckpoints(client: Client, reader: Reader): Checkpoints {
     const done = await reader.checkpoint(false)
     if (done !== undefined && done.pages <= logPagesMax) return
     // Either the thread does not know yet what is copied, or what is left was committed meanwhile and keeps the log from starting over.
-    const copied = reader.checkpoint(true)
-    const over = () => {
-      pause = undefined
-    }
-    pause = copied.then(over, over)
-    await copied
+    await client.withoutCommits(() => reader.checkpoint(true))
   }
 
   return {
@@ -68,7 +63,6 @@ export function createCheckpoints(client: Client, reader: Reader): Checkpoints {
         await set()
       }
     },
-    pause: () => pause,
     byCommits: async (isOn) => {
       isByCommits = isOn
       await set()

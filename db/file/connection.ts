@@ -3,10 +3,11 @@
 
 import { resolve } from 'node:path'
 import { ConnectionPool, Sqlite3Client } from '@libsql/client/sqlite3'
-import { type Client, type InValue, LibsqlError } from '@libsql/core/api'
+import { type Client, LibsqlError } from '@libsql/core/api'
 import type Libsql from 'libsql'
 import { LRUCache } from 'lru-cache'
 import type { BoundStatement } from '../write/rows.ts'
+import { type Connection, runInSlices, runTransaction, sliceMillisecondsDefault } from './transaction.ts'
 
 /**
  * Limits of the cache. An insert of many rows has a different text for each number of rows, so long texts are not
@@ -20,11 +21,16 @@ const keepable = /^\s*(select|insert|update|delete|begin|commit|rollback|with)\b
 /** How long a connection waits for another one of this process, which holds a lock for microseconds. */
 export const busyMilliseconds = 5_000
 
-type Connection = ReturnType<ConnectionPool['acquireSync']>
 type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 
-/** `commit` does what `batch` does, but returns nothing, which takes a third less for a commit of one row. */
-export type ConnectedClient = Client & { commit: (statements: readonly BoundStatement[]) => Promise<void> }
+export type ConnectedClient = Client & {
+  /** Does what `batch` does, but returns nothing, which takes a third less for a commit of one row. */
+  commit: (statements: readonly BoundStatement[]) => Promise<void>
+  /** The same in slices, during which everything else that would use the connection waits. */
+  commitInSlices: (statements: readonly BoundStatement[]) => Promise<void>
+  /** Runs `work` after the commit that runs. Those that are asked for meanwhile wait; reads do not. */
+  withoutCommits: <Result>(work: () => Promise<Result>) => Promise<Result>
+}
 
 /**
  * How SQLite reaches the file: the first lock of any connection is an exclusive one of this process, until its last connection is
@@ -36,7 +42,10 @@ const fileSystem = 'unix-excl'
  * Opens the file as one connection.
  * @throws when the file cannot be opened
  */
-export function connect(path: string): ConnectedClient {
+export function connect(
+  path: string,
+  { sliceMilliseconds = sliceMillisecondsDefault }: { sliceMilliseconds?: number } = {},
+): ConnectedClient {
   const url = `file:${encodeURI(resolve(path)).replace(/[?#]/g, encodeURIComponent)}?vfs=${fileSystem}`
   const pool = new ConnectionPool(url, {}, 1)
   const connection = pool.acquireSync()
@@ -44,55 +53,57 @@ export function connect(path: string): ConnectedClient {
   // From here on, every call gets this connection, because the pool holds only this one.
   pool.release(connection)
   const client = new Sqlite3Client(pool, 'number')
-  return Object.assign(client, {
-    commit: async (statements: readonly BoundStatement[]) => {
-      if (client.closed) throw new LibsqlError('The client is closed', 'CLIENT_CLOSED')
+  const commits = createCommits(pool, connection, { isClosed: () => client.closed, sliceMilliseconds })
+  return Object.assign(client, commits)
+}
+
+type Commits = Pick<ConnectedClient, 'commit' | 'commitInSlices' | 'withoutCommits'>
+
+function createCommits(
+  pool: ConnectionPool,
+  connection: Connection,
+  { isClosed, sliceMilliseconds }: { isClosed: () => boolean; sliceMilliseconds: number },
+): Commits {
+  /** Why a commit must wait: one in slices, or work without commits. Whoever waited looks again, since another one may have begun first. */
+  let obstacle: Promise<void> | undefined
+
+  async function obstruct<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    obstacle = promise
+    try {
+      return await work()
+    } finally {
+      obstacle = undefined
+      resolve()
+    }
+  }
+
+  return {
+    commit: async (statements) => {
+      while (obstacle !== undefined) await obstacle
+      if (isClosed()) throw new LibsqlError('The client is closed', 'CLIENT_CLOSED')
       runTransaction(connection, statements)
     },
-  })
-}
-
-/**
- * Runs all statements or none. Nothing else can run in between, since it returns only when the transaction has ended.
- * @throws LibsqlError as the client would; RangeError or TypeError for a value that SQLite cannot store
- */
-function runTransaction(connection: Connection, statements: readonly BoundStatement[]): void {
-  try {
-    connection.prepare('BEGIN IMMEDIATE').run(none)
-    for (const { sql, args } of statements)
-      connection.prepare(sql).run(args.every(isStorable) ? args : args.map(checkValue))
-    connection.prepare('COMMIT').run(none)
-  } catch (error) {
-    rollBack(connection)
-    if (!isSqliteError(error)) throw error
-    const { message, code, rawCode } = error
-    // An extended code begins with its base code, as in SQLITE_IOERR_WRITE.
-    throw new LibsqlError(message, /^SQLITE_[A-Z]+/.exec(code)?.[0] ?? code, code, rawCode, error)
+    commitInSlices: async (statements) => {
+      for (;;) {
+        while (obstacle !== undefined) await obstacle
+        // Calls of the client wait for the connection. One that has it already has ended when this one gets it.
+        const borrowed = await pool.acquire()
+        try {
+          if (obstacle === undefined)
+            return await obstruct(() => runInSlices(connection, statements, sliceMilliseconds))
+        } finally {
+          // Otherwise the pool would open another one, which has no settings.
+          if (borrowed.open) pool.release(borrowed)
+          else pool.close()
+        }
+      }
+    },
+    withoutCommits: async (work) => {
+      while (obstacle !== undefined) await obstacle
+      return obstruct(work)
+    },
   }
-}
-
-function isSqliteError(error: unknown): error is InstanceType<Libsql.SqliteError> {
-  return error instanceof Error && error.name === 'SqliteError'
-}
-
-/** A connection that cannot roll back is closed: what runs on it next would join the failed transaction. */
-function rollBack(connection: Connection): void {
-  try {
-    if (connection.inTransaction) connection.prepare('ROLLBACK').run(none)
-  } catch {
-    connection.close()
-  }
-}
-
-function isStorable(value: InValue): boolean {
-  return typeof value === 'string' || value === null || (typeof value === 'number' && Number.isFinite(value))
-}
-
-/** libSQL would store a NaN as null. */
-function checkValue(value: InValue): InValue {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} cannot be stored`)
-  if (value === undefined) throw new TypeError('undefined cannot be stored')
-  return typeof value === 'boolean' ? Number(value) : value
 }
 
 const none: unknown[] = []

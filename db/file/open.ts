@@ -29,6 +29,11 @@ export type Database = {
   /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
   commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<void>
   /**
+   * The same for many statements, each of which is short: other work of the event loop comes in between, but nothing else on this
+   * connection.
+   */
+  commitInSlices: (statements: readonly BoundStatement[]) => Promise<void>
+  /**
    * Queries that may take long. The second connection of a file answers them in its own thread, so that nothing else waits for them; a
    * small file is read at once. A read has every commit that was acknowledged before it was asked for.
    */
@@ -164,10 +169,8 @@ async function toDatabase(
     path,
     shared: undefined,
     migratedFrom,
-    commit: (statements) => {
-      const pause = checkpoints.pause()
-      return pause === undefined ? client.commit(statements) : pause.then(() => client.commit(statements))
-    },
+    commit: client.commit,
+    commitInSlices: client.commitInSlices,
     reader: createOrm({ execute: (statement) => readBeside(client, reader, statement) }),
     readingMilliseconds: () => {
       const since = reader.readingSince()
@@ -175,10 +178,7 @@ async function toDatabase(
     },
     checkpoint: checkpoints.run,
     holdCheckpoints: checkpoints.hold,
-    giveBackPages: async (pages) => {
-      await checkpoints.pause()
-      return giveBackPages(client, pages)
-    },
+    giveBackPages: (pages) => client.withoutCommits(() => giveBackPages(client, pages)),
     close: async () => {
       openPaths.delete(path)
       try {

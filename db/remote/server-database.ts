@@ -147,6 +147,7 @@ function toDatabase(
     path: url,
     migratedFrom,
     commit: async (statements, patience) => void (await commit(statements, patience)),
+    commitInSlices: async (statements) => void (await commit(statements)),
     shared: {
       commitChange: async (statements, basis) => {
         const results = await commit([expectRevision(basis), ...statements, readRevision])

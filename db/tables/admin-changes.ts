@@ -19,7 +19,7 @@ import {
   workspaces,
 } from '../schema/schema.ts'
 import { prices, upstreams } from '../schema/upstream-schema.ts'
-import { createBulk, insertion, insertRows, type Statement } from '../write/rows.ts'
+import { createBulk, inChunks, insertion, insertRows, type Statement } from '../write/rows.ts'
 
 export type ChangeKind = AdminChange['kind']
 
@@ -100,9 +100,19 @@ export function actorColumns(actor: Actor) {
 export type NewChanges = Omit<NewChange, 'targetId' | 'before'> & { targets: Map<string, object | undefined> }
 
 /**
- * Returns one statement that records the new state of every target. Run it after the statements that make the changes.
+ * Returns statements that record the new state of every target, in their order. Run them after the statements that make the changes; each is
+ * built when it is asked for.
  */
-export function recordChanges({ targets, ...change }: NewChanges): Statement {
+export function* recordChanges({ targets, ...change }: NewChanges): Generator<Statement> {
+  const lineage = crypto.randomUUID()
+  for (const some of inChunks([...targets])) yield { toSQL: () => recordSome(change, lineage, some) }
+}
+
+function recordSome(
+  change: Omit<NewChanges, 'targets'>,
+  lineage: string,
+  targets: [id: string, before: object | undefined][],
+): ReturnType<Statement['toSQL']> {
   const table = tables[change.kind]
   const name = getTableName(table)
   const columns = Object.entries(getTableColumns(table)).filter(([, column]) => !omitted.includes(column.name))
@@ -123,15 +133,15 @@ export function recordChanges({ targets, ...change }: NewChanges): Statement {
     from json_each(?) as target
       cross join ${name} on ${name}.${keyColumns[change.kind] ?? 'id'} = target.key`
   // An object of texts, which SQLite reads without parsing what is in it. As an object of JavaScript, it would begin with ids that are numbers.
-  const rows = [...targets].map(([id, before]) => {
+  const rows = targets.map(([id, before]) => {
     const text = before === undefined ? null : JSON.stringify(columnsOf(columns, before))
     return `${JSON.stringify(id)}:${JSON.stringify(text)}`
   })
   const { at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, operation, groupId = null, kind } = change
   const who = [at, actor, actorKeyId, sessionId, requestId, osUser, sudoUser, change.actorIssuer, change.actorSubject]
-  const by = [...who, operation, groupId, crypto.randomUUID()]
+  const by = [...who, operation, groupId, lineage]
   const params = [...by, kind, `{${rows.join(',')}}`]
-  return { toSQL: () => ({ sql, params }) }
+  return { sql, params }
 }
 
 const newChanges = insertion(adminChanges)

@@ -76,18 +76,16 @@ const newVersions = insertion(presetVersions)
 export type Advance = { at: number; versionsMore: Map<string, number> }
 
 /** Inserts the versions and any new presets. Existing presets designate their latest version. */
-export function insertPresetVersions(made: Preset[], advance: Advance, versions: PresetVersion[]): Statement[] {
-  const alike = Map.groupBy(advance.versionsMore, ([, more]) => more)
+export function insertPresetVersions(
+  made: Preset[],
+  { at, versionsMore }: Advance,
+  versions: PresetVersion[],
+): Statement[] {
+  const alike = Map.groupBy(versionsMore.keys(), (id) => versionsMore.get(id) ?? 0)
   return [
     ...inChunks(made).map((some) => insertRows(newPresets, some)),
     ...inChunks(versions).map((some) => insertRows(newVersions, some)),
-    ...[...alike].map(([more, ids]) =>
-      advancePresets(
-        ids.map(([id]) => id),
-        more,
-        advance.at,
-      ),
-    ),
+    ...[...alike].flatMap(([more, ids]) => inChunks(ids).map((some) => advancePresets(some, more, at))),
   ]
 }
 

@@ -29,7 +29,7 @@ export type CommitChange = <Planned extends Change>(plan: (transaction: Transact
 type PlannedChange = Pick<Change, 'statements' | 'basis'> & { load: () => Promise<void>; done: () => void }
 type QueuedChange = { plan: (transaction: Transaction) => PlannedChange; fail: (error: unknown) => void }
 /** Returns the revision after the commit, where other nodes commit too and the server has reported it. */
-type Commit = (statements: Statement[], basis: Revision) => Promise<Revision | undefined>
+type Commit = (statements: Iterable<Statement>, basis: Revision) => Promise<Revision | undefined>
 
 /** What a queue must know where other nodes commit too. */
 export type NodeMemory = {

@@ -2,6 +2,7 @@
 import type { InValue } from '@libsql/core/api'
 import { isBusy } from '../file/file-errors.ts'
 import type { Database } from '../file/open.ts'
+import { mapInSlices } from '../read/pace.ts'
 import type { Revision } from '../remote/shared-database.ts'
 import type { SendUsage } from '../remote/waiting-usage.ts'
 import type { AuditRow, StoredResponse, UsageRow, UsedSubjectToken } from '../schema/record-schema.ts'
@@ -85,8 +86,11 @@ export function createWriter(
   }
 
   const write = (statements: Statement[]) => commit(statements.map(toStatement), statements.length, database.commit)
-  const commitChange = (statements: Statement[], basis: Revision) =>
-    commit(statements.map(toStatement), statements.length, (bound) => sendChange(database, bound, basis))
+  /** A change can have thousands of rows. What can be done before its transaction is done there, in slices. */
+  const commitChange = async (statements: Iterable<Statement>, basis: Revision) => {
+    const bound = await mapInSlices(statements, toStatement)
+    return commit(bound, bound.length, () => sendChange(database, bound, basis))
+  }
   const changes = createChangeQueue(commitChange, following)
   const commitRows: SendUsage = (statements, rows, patience) =>
     commit(statements, rows, (bound) => database.commit(bound, patience))
@@ -118,7 +122,7 @@ async function sendChange(
   basis: Revision,
 ): Promise<Revision | undefined> {
   if (database.shared !== undefined) return database.shared.commitChange(statements, basis)
-  await database.commit(statements)
+  await database.commitInSlices(statements)
   return undefined
 }
 

@@ -93,7 +93,7 @@ async function begin(
 ): Promise<Archive> {
   const file = newFileName(planned)
   const insert = insertArchive(orm, planned, { folder, file, node, createdAt: now() })
-  await writer.write([insert, recordArchive({ by, at: now(), file, before: undefined })])
+  await writer.write([insert, ...recordArchive({ by, at: now(), file, before: undefined })])
   return find(orm, file)
 }
 
@@ -106,7 +106,7 @@ function newFileName({ kind, firstAt, lastAt }: PlannedArchive): string {
 type ArchiveRecord = { by: Actor; at: number; file: string; before: Archive | undefined }
 
 /** Who began an archive, and whose run removed its rows: the two can differ. */
-function recordArchive({ by, at, file, before }: ArchiveRecord): Statement {
+function recordArchive({ by, at, file, before }: ArchiveRecord): Iterable<Statement> {
   const targets = new Map([[file, before]])
   return recordChanges({ at, ...actorColumns(by), operation: 'archive.run', kind: 'archive', targets })
 }
@@ -135,7 +135,7 @@ async function finish(
   for await (const _ of readInSlices(rows, remove, phase(2), { rowsMax: rowsRemovedMax })) await context.rest()
   await removeSalts(context, verified)
   const record = recordArchive({ by, at: now(), file: verified.file, before: verified })
-  await writer.write([markFinished(orm, verified, now()), record])
+  await writer.write([markFinished(orm, verified, now()), ...record])
   const { kind, rowCount, firstAt, lastAt, bytes } = verified
   log('info', 'rows_archived', {
     kind,
@@ -189,7 +189,7 @@ async function moveHere(context: ArchiveContext, archive: Archive, { folder, by 
     for (const old of [archive.file, manifestFileOf(archive.file)])
       await rm(join(archive.folder, old), { force: true }).catch(() => {})
   const record = recordArchive({ by, at: now(), file, before: archive })
-  await writer.write([moveUnverified(orm, archive, { folder, file, node }), ...(isElsewhere ? [record] : [])])
+  await writer.write([moveUnverified(orm, archive, { folder, file, node }), ...(isElsewhere ? record : [])])
   return find(orm, file)
 }
 

@@ -24,6 +24,7 @@ export function watchBatches(database: Database): Watched {
   watched.database = {
     ...database,
     commit: (statements) => watch(statements.length, () => database.commit(statements)),
+    commitInSlices: (statements) => watch(statements.length, () => database.commitInSlices(statements)),
     shared: shared && {
       ...shared,
       commitChange: (statements, basis) => watch(statements.length, () => shared.commitChange(statements, basis)),

@@ -38,7 +38,7 @@ export async function commit(
     const known = await keeping[kind].read(registry, orm, ids)
     // A document compares owners itself.
     if (groupId === undefined) for (const id of ids) checkDocumentLock(context, kind, known.get(id))
-    records.push(recordChanges({ ...by, kind, targets: new Map(ids.map((id) => [id, known.get(id)])) }))
+    records.push(...recordChanges({ ...by, kind, targets: new Map(ids.map((id) => [id, known.get(id)])) }))
   }
   const loadAll = async () => {
     for (const [kind, ids] of idsByKind) await keeping[kind].load(registry, orm, ids)
@@ -79,9 +79,9 @@ export function createCommitVersion({ writer, registry }: Pick<ChangeContext, 'w
           before: before && numbersOf(before),
           after: numbersOf(after),
         })
-        const others = touched.map(({ kind, id }) =>
-          recordChanges({ ...by, kind, targets: new Map([[id, undefined]]) }),
-        )
+        const others = touched.flatMap(({ kind, id }) => [
+          ...recordChanges({ ...by, kind, targets: new Map([[id, undefined]]) }),
+        ])
         return {
           ...planned,
           statements: [...planned.statements, ...others, record],

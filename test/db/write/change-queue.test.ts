@@ -115,7 +115,7 @@ test('a change that was planned on an older revision than memory has is stale, a
   const revision: Revision = { id: 5, lineage: 'five' }
   const queue = createChangeQueue(
     async (statements, basis) => {
-      committed.push(statements.length)
+      committed.push([...statements].length)
       return { id: basis.id + 1, lineage: 'six' }
     },
     { revision: () => revision, refresh: async () => {}, takeIn: async () => {} },
@@ -137,7 +137,7 @@ test.each([
   const error = outcome()
   const committed: number[] = []
   const queue = createChangeQueue((statements) => {
-    committed.push(statements.length)
+    committed.push([...statements].length)
     return Promise.reject(error)
   })
   const create = (name: string) => queue.change(() => ({ statements: [insert(name)], load: load(name) }))

@@ -20,6 +20,7 @@ beforeAll(async () => {
       completion_tokens integer, total_tokens integer, cost_nanodollars integer, status integer, endpoint text default '/chat') strict;
     create table day_totals (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars, primary key (key_id, day));
     create table hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars, requests_without_cost,
+      prompt_tokens, completion_tokens,
       primary key (hour, key_id, policy_id, attribution, model));
     create table usage_summed (id integer primary key, usage_id integer not null);`)
 })
@@ -89,7 +90,11 @@ test('totals are those of the rows, and rows that differ in one name have two', 
             ([at, key, policy, attribution, model]) => [
               ...[Math.floor(at / hour), key, policy ?? '', attribution ?? '', model ?? ''],
             ],
-            (some) => [...sums(some, 7, 8), some.filter((each) => each[8] === null && each[9] < 400).length],
+            (some) => [
+              ...sums(some, 7, 8),
+              some.filter((each) => each[8] === null && each[9] < 400).length,
+              ...sums(some, 5, 6),
+            ],
           ),
         ),
       )
