@@ -24,12 +24,16 @@ export function valueNamesOf(by: UsageGrouping): string[] {
 }
 
 /** The values, the day, and the fields of `added`. */
-type Sum = [values: (string | number | null)[], day: number, ...numbers: number[]]
+export type Sum = [values: (string | number | null)[], day: number, ...numbers: number[]]
 
 /** More groups than anyone reads. The rest is added up as one group without values. */
 const groupsMax = 20_000
 
 export type UsageReport = { groups: Map<string, UsageGroup>; rest: UsageTotals }
+
+export function emptyReport(): UsageReport {
+  return { groups: new Map(), rest: emptyTotals() }
+}
 
 function emptyTotals(): UsageTotals {
   return { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
@@ -39,7 +43,7 @@ function addTo(totals: UsageTotals, numbers: readonly number[]): void {
   for (const [index, field] of added.entries()) totals[field] += numbers[index] ?? 0
 }
 
-function addSum({ groups, rest }: UsageReport, [values, day, ...numbers]: Sum): void {
+export function addSum({ groups, rest }: UsageReport, [values, day, ...numbers]: Sum): void {
   const name = JSON.stringify(values)
   const known = groups.get(name)
   if (known === undefined && groups.size >= groupsMax) {
@@ -61,7 +65,7 @@ export async function reportLedger(
   filter: UsageFilter,
   { rowsMax, onProgress }: { rowsMax: number; onProgress?: OnProgress | undefined },
 ): Promise<UsageReport & { cutAt: number | undefined }> {
-  const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
+  const report = emptyReport()
   const columns: (SQLiteColumn | SQL)[] = Object.values(groupColumns[by])
   const summed = [usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
     (column) => sql`cast(total(${column}) as integer)`,
@@ -118,7 +122,7 @@ export async function reportDays(
   by: 'key' | 'day',
   { organizationId, keyIds, firstDay, lastDay, perDay }: DaysFilter,
 ): Promise<UsageReport> {
-  const report = { groups: new Map<string, UsageGroup>(), rest: emptyTotals() }
+  const report = emptyReport()
   const sumOf = ({ keyId, day, added }: typeof totals | typeof unsummed) => sql`
     json_array(${by === 'key' ? sql`json_array(${keyId})` : sql`json_array()`}, ${perDay ? day : sql`${firstDay}`},
       ${sql.join(added, sql`, `)}) as sum`

@@ -59,6 +59,9 @@ export const hourTotals = sqliteTable(
     totalTokens: integer('total_tokens').notNull(),
     costNanodollars: integer('cost_nanodollars').notNull(),
     requestsWithoutCost: integer('requests_without_cost').notNull(),
+    /** Null where nobody has added them up. */
+    promptTokens: integer('prompt_tokens'),
+    completionTokens: integer('completion_tokens'),
   },
   (table) => [primaryKey({ columns: [table.hour, table.keyId, table.policyId, table.attribution, table.model] })],
 )

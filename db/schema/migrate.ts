@@ -50,6 +50,7 @@ import requestOutcomes from './migrations/0046_request_outcomes.sql' with { type
 import usageSummed from './migrations/0047_usage_summed.sql' with { type: 'text' }
 import unknownCosts from './migrations/0049_unknown_costs.sql' with { type: 'text' }
 import eraseTokenIds from './migrations/0050_erase_token_ids.sql' with { type: 'text' }
+import hourTokens from './migrations/0051_hour_tokens.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -103,6 +104,7 @@ export const migrations: Migration[] = [
   { version: 47, name: 'usage_summed', statements: statementsOf(usageSummed) },
   { version: 49, name: 'unknown_costs', statements: statementsOf(unknownCosts) },
   { version: 50, name: 'erase_token_ids', statements: statementsOf(eraseTokenIds) },
+  { version: 51, name: 'hour_tokens', statements: statementsOf(hourTokens) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -13,7 +13,7 @@ export type Filling = {
   hourTotals?: number
   /** Rows of the audit, each with the claims of a job on GitLab under the first policy. */
   exchanges?: number
-  /** Rows of the ledger, over all keys and the last 30 days, with the totals of their days. */
+  /** Rows of the ledger, over all keys and the last 30 days, with the totals of their days and hours. */
   spread?: number
   /** Exchanges over all policies and the last 30 days. */
   spreadExchanges?: number
@@ -129,6 +129,11 @@ Object.assign(statements, {
       into: `day_totals (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars)`,
       rows: `select key_id, at / 86400000, count(*), sum(prompt_tokens), sum(completion_tokens), sum(total_tokens), sum(cost_nanodollars)
        from usage group by 1, 2 on conflict do nothing`,
+    },
+    {
+      into: `hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars, prompt_tokens, completion_tokens)`,
+      rows: `select at / 3600000, key_id, coalesce(policy_id, ''), '', model, count(*), sum(total_tokens), sum(cost_nanodollars),
+       sum(prompt_tokens), sum(completion_tokens) from usage group by 1, 2, 3, 5 on conflict do nothing`,
     },
     summed,
   ],

@@ -1,13 +1,17 @@
 // Usage of a bounded time for people: totals by key or another field, page by page, each with its days. Days are whole and in UTC.
 import { mapInSlices } from '../../../db/read/pace.ts'
+import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
+  type DaysFilter,
   reportDays,
   reportLedger,
   type UsageGroup,
+  type UsageReport,
   type UsageTotals,
   valueNamesOf,
 } from '../../../db/read/usage-report.ts'
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
+import type { UsageFilter } from '../../../db/tables/usage.ts'
 import { Fault } from '../../fault.ts'
 import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
@@ -26,7 +30,7 @@ import { showTotals } from './usage-figures.ts'
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const [daysDefault, daysMax] = [30, 92]
 const [groupsDefault, groupsMax] = [100, 1_000]
-/** A few seconds of reading. */
+/** Of the ledger, or totals by hour: a second or two of reading. */
 const rowsReadMax = 1_000_000
 
 const reportInput = type({
@@ -60,29 +64,16 @@ async function report(
 ) {
   const label = labelIn(asked)
   const by = label === undefined ? (asked as UsageGrouping) : 'key'
-  const { reader, registry, now, onProgress } = context
+  const { reader, registry, now } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
   const { firstDay, lastDay } = daysBetween(input, now())
   const chosen = await traitsOf(context, input)
   const [since, until] = [firstDay * dayMilliseconds, (lastDay + 1) * dayMilliseconds]
   const filter = { ...chosen, organizationId, since, until, limit: 1 }
-  const { keyId, policyId, issuerId, subject } = chosen
-  const isOfKeys = [policyId, issuerId, subject].every((value) => value === undefined)
-  const hasTotals = (by === 'key' || by === 'day') && isOfKeys
-  const found = hasTotals
-    ? {
-        ...(await reportDays(reader, by, {
-          organizationId,
-          keyIds: keyId === undefined ? undefined : [keyId],
-          firstDay,
-          lastDay,
-          perDay: by === 'day' || (label !== undefined && input.per_day === true),
-        })),
-        cutAt: undefined,
-      }
-    : await reportLedger(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
+  const isPerDay = by === 'day' || (label !== undefined && input.per_day === true)
+  const found = await readGroups(context, by, filter, { firstDay, lastDay, perDay: isPerDay })
   // Totals are kept when rows are archived.
-  const archived = hasTotals ? {} : await archivedOf(context, { ...filter, kind: 'usage', isWhole: true })
+  const archived = found.from === 'ledger' ? await archivedOf(context, { ...filter, kind: 'usage', isWhole: true }) : {}
   const names = createRowNames(registry)
   const wanted = label === undefined ? found.groups : await byLabel(found.groups, label, names)
   const groups = by === 'day' ? daysOf(wanted) : byTokens(wanted)
@@ -91,7 +82,7 @@ async function report(
   // Of the keys, only those that are shown are read by day.
   const keyIds = chosenGroups.map(({ values }) => String(values[0]))
   const perDayOf =
-    asked === 'key' && hasTotals && perDay
+    asked === 'key' && found.from === 'days' && perDay
       ? (await reportDays(reader, 'key', { organizationId, keyIds, firstDay, lastDay, perDay })).groups
       : wanted
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
@@ -109,6 +100,29 @@ async function report(
     data,
     ...archived,
   }
+}
+
+type Days = Pick<DaysFilter, 'firstDay' | 'lastDay' | 'perDay'>
+
+/** From the totals by day where they know enough, from those by hour, or from the newest rows of the ledger. */
+async function readGroups(
+  { reader, registry, onProgress }: Needs<'reader' | 'registry' | 'onProgress'>,
+  by: UsageGrouping,
+  filter: UsageFilter & { organizationId: string },
+  days: Days,
+): Promise<UsageReport & { from: 'days' | 'hours' | 'ledger'; cutAt: number | undefined }> {
+  const { organizationId, keyId, policyId, issuerId, subject } = filter
+  if (issuerId !== undefined || subject !== undefined || !hasHours(by)) {
+    const found = await reportLedger(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
+    return { ...found, from: 'ledger' }
+  }
+  if ((by === 'key' || by === 'day') && policyId === undefined) {
+    const keyIds = keyId === undefined ? undefined : [keyId]
+    return { ...(await reportDays(reader, by, { ...days, organizationId, keyIds })), from: 'days', cutAt: undefined }
+  }
+  const among = registry.organizations.size === 1 ? undefined : organizationId
+  const found = await reportHours(reader, by, { ...days, organizationId: among, keyId, policyId }, rowsReadMax)
+  return { ...found, from: 'hours' }
 }
 
 function daysBetween({ since, until }: typeof reportInput.infer, now: number): { firstDay: number; lastDay: number } {

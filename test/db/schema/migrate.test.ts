@@ -192,3 +192,16 @@ test('the totals of hours get the requests whose cost is unknown, without those 
     { model: 'other', requests: 1, unknown: 0 },
   ])
 })
+
+test('the totals of hours get their tokens, unless a request of the hour is no longer in the ledger', async () => {
+  const sum = `insert into hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars)
+    select at / 3600000, key_id, '', '', 'echo', count(*), 0, 0 from usage group by 1, 2`
+  const gone = `insert into hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars)
+    select at / 3600000, key_id, '', '', 'gone', 2, 0, 0 from usage`
+  const summed = 'insert into usage_summed (id, usage_id) select 1, max(id) from usage'
+  const query = 'select model, prompt_tokens as prompt, completion_tokens as completion from hour_totals order by model'
+  expect(await readUpdated(50, [`update usage set model = 'echo'`, sum, gone, summed], query)).toEqual([
+    { model: 'echo', prompt: 1, completion: 2 },
+    { model: 'gone', prompt: null, completion: null },
+  ])
+})
