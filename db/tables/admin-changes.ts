@@ -85,12 +85,8 @@ const credentials: Readonly<Record<string, string>> = {
 
 /** Who made a change, in the columns of its record. */
 export function actorColumns(actor: Actor) {
-  const {
-    keyId,
-    requestId,
-    sessionId = null,
-    person,
-  } = actor.kind === 'key' ? actor : { keyId: null, requestId: null, person: undefined }
+  const byKey = actor.kind === 'key' ? actor : undefined
+  const { keyId = null, requestId = null, sessionId = null, person } = byKey ?? {}
   const { osUser = null, sudoUser = null } = actor.kind === 'local' ? actor : {}
   const { issuer: actorIssuer = null, subject: actorSubject = null } = person ?? {}
   return { actor: actor.kind, actorKeyId: keyId, sessionId, requestId, osUser, sudoUser, actorIssuer, actorSubject }

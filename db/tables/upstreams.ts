@@ -1,9 +1,10 @@
 // Upstreams (inference servers) and the prices of models.
 import { and, asc, eq, gt, inArray, isNull } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
+import { nextSlice } from '../read/pace.ts'
 import { type Price, prices, type Upstream, upstreams } from '../schema/upstream-schema.ts'
 import type { Statement } from '../write/rows.ts'
-import { insertion, insertRows } from '../write/rows.ts'
+import { inChunks, insertion, insertRows } from '../write/rows.ts'
 
 export function insertUpstream(orm: Orm, row: Upstream): Statement {
   return orm.insert(upstreams).values(row)
@@ -14,7 +15,7 @@ export function updateUpstream(orm: Orm, id: string, change: Partial<Upstream>):
 }
 
 /** Prices read per slice. */
-const pricesPerSlice = 500
+const pricesPerSlice = 250
 
 /** Lists the current prices by model, in slices: the price list of a provider can have thousands. */
 export async function listPrices(orm: Orm): Promise<Price[]> {
@@ -28,6 +29,7 @@ export async function listPrices(orm: Orm): Promise<Price[]> {
       .limit(pricesPerSlice)
     listed.push(...rows)
     if (rows.length < pricesPerSlice) return listed
+    await nextSlice()
   }
 }
 
@@ -37,19 +39,16 @@ export async function findPrices(orm: Orm, models: string[]): Promise<Price[]> {
   for (let start = 0; start < models.length; start += pricesPerSlice) {
     const some = models.slice(start, start + pricesPerSlice)
     found.push(...(await orm.select().from(prices).where(inArray(prices.model, some))))
+    if (start + pricesPerSlice < models.length) await nextSlice()
   }
   return found
 }
 
 const newPrices = insertion(prices, 'insert or replace')
-const rowsPerStatement = 1_000
 
 /** Replaces existing prices. If a model occurs twice, the last price wins. */
 export function putPrices(rows: Price[]): Statement[] {
-  const statements: Statement[] = []
-  for (let start = 0; start < rows.length; start += rowsPerStatement)
-    statements.push(insertRows(newPrices, rows.slice(start, start + rowsPerStatement)))
-  return statements
+  return inChunks(rows).map((some) => insertRows(newPrices, some))
 }
 
 export function deletePrice(orm: Orm, model: string, now: number): Statement {

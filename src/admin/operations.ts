@@ -81,7 +81,7 @@ export type OperationInput<Name extends OperationName> = Operations[Name]['input
 
 /** What an operation returns, as it arrives at its caller. */
 export type OperationResponse<Name extends OperationName> = Name extends OperationName
-  ? JsonOf<Awaited<ReturnType<ReturnType<Operations[Name]['prepare']>>>>
+  ? JsonOf<Awaited<ReturnType<Awaited<ReturnType<Operations[Name]['prepare']>>>>>
   : never
 
 /** What all operations need together: the intersection of what each declares. */

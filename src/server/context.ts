@@ -234,14 +234,12 @@ export async function openServing(
   }
 }
 
-/** Stops a running backup and archive run, commits queued rows, then closes the database. */
+/** Stops a running backup, which may wait for a checkpoint of the audit log, and archive run, commits queued rows, then closes the database. */
 export async function closeContext(context: OpenContext): Promise<void> {
   const { backups, archiving, auditLog, lastUses, writer, database, grace } = context
   database.shared?.beginEnd()
-  // First, since a backup may wait for its checkpoint.
   const logged = auditLog.stop()
-  await backups.stop()
-  await archiving.stop()
+  await Promise.all([backups.stop(), archiving.stop()])
   // After a failed commit the times are not exact, which must not keep the database open.
   await lastUses.flush().catch(() => {})
   await logged

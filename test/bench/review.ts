@@ -115,7 +115,7 @@ async function benchRecording(
 }
 
 /** Runs operations in a child process, on a copy of the installation. */
-async function measureOperations(folder: string, asked: [name: string, input: object][]): Promise<Measured[]> {
+export async function measureOperations(folder: string, asked: [name: string, input: object][]): Promise<Measured[]> {
   const copy = benchFolder()
   cpSync(folder, copy, { recursive: true })
   const command = [process.execPath, join(import.meta.dirname, 'review-operations.ts')]

@@ -5,6 +5,7 @@ import { benchAudit } from './audit.ts'
 import { benchBudgetObjects } from './budgets.ts'
 import { benchCores } from './cores.ts'
 import { benchDatabases } from './databases.ts'
+import { benchDocuments } from './documents.ts'
 import { benchExchange } from './exchange.ts'
 import { benchGateway } from './gateway.ts'
 import { benchGrowth } from './growth.ts'
@@ -35,6 +36,7 @@ const benches: Record<string, Bench> = {
   audit: benchAudit,
   start: benchStart,
   review: benchReview,
+  documents: benchDocuments,
 }
 const named = process.argv.slice(2).filter((name) => name !== '--json')
 const isJson = process.argv.includes('--json')

@@ -41,6 +41,11 @@ const review = (load: string, figure: FigureName, of: string, bound: Pick<Target
   ...{ bench: 'review', load, concurrency: 0, figure, how: 'value', of, to: '' },
   ...bound,
 })
+/** No input may hold the event loop for longer. */
+const heldByDocument = (load: string): Target => ({
+  ...{ bench: 'documents', load, concurrency: 0, figure: 'longestMilliseconds', how: 'value', of: 'apply', to: '' },
+  atMost: 50,
+})
 const recording = (concurrency: number): Target => ({
   ...{ bench: 'review', load: 'exchange', concurrency, figure: cpu, how: 'ratio' },
   ...{ of: 'latchkey, selected claims', to: 'latchkey, no claims', atMost: 1.05 },
@@ -193,6 +198,9 @@ const targets: Target[] = [
   review('back-test', 'longestMilliseconds', 'selected claims', { atMost: 50 }),
   review('1,000 policies', 'milliseconds', 'plan', { atMost: 3_000 }),
   review('1,000 policies', 'milliseconds', 'apply', { atMost: 3_000 }),
+  ...['keys', 'policies', 'presets', 'issuers', 'prices'].flatMap((kind) =>
+    ['new', 'changed'].map((state) => heldByDocument(`5,000 ${state} ${kind}`)),
+  ),
   ...['exchange', 'inference'].flatMap((load) => [8, 64].flatMap((concurrency) => onServer(load, concurrency))),
   {
     ...{ bench: 'nodes', load: 'budget of 200 requests', concurrency: 64, figure: 'overshoot', how: 'difference' },

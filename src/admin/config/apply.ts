@@ -1,5 +1,6 @@
 // Saves what configuration documents change: all of it in one commit with its records, or nothing.
 
+import { mapInSlices, nextSlice } from '../../../db/read/pace.ts'
 import type { ConfigDocument } from '../../../db/schema/schema.ts'
 import type { TouchedRow } from '../../../db/tables/admin-changes.ts'
 import { putConfigDocument } from '../../../db/tables/config-documents.ts'
@@ -46,6 +47,7 @@ export async function applyChanges(
   decisions: Decisions,
 ): Promise<ApplyResult> {
   rejectUndecided(prepared, decisions)
+  await nextSlice()
   const isPending = ({ action }: Change) => action === 'delete' && decisions.prune !== true
   const pending = prepared.changes.filter(isPending)
   const applied = prepared.changes.filter((change) => !isPending(change))
@@ -54,9 +56,9 @@ export async function applyChanges(
   if (documents.length === 0) return { applied, pending, secrets: [], groupId: null }
   const users = [...prepared.users.values()]
   const deleted = applied.filter(({ action }) => action === 'delete')
-  const saved = applied.flatMap((change) =>
-    change.action === 'delete' ? [] : [{ change, draft: draftOf(prepared, change) }],
-  )
+  const kept = applied.filter(({ action }) => action !== 'delete')
+  const saved = await mapInSlices(kept, (change) => ({ change, draft: draftOf(prepared, change) }))
+  const savings = await mapInSlices(saved, ({ draft }) => draft.save())
   const now = context.now()
   // A name or an issuer URL that is given up may be in use again.
   const statements = [
@@ -64,13 +66,14 @@ export async function applyChanges(
     ...deleted.map(({ kind, id = '' }) => collections[kind].remove(context.orm, id, now)),
     ...users.flatMap((user) => user.statements),
     ...applied.filter(changesUrl).map(({ id = '' }) => updateIssuer(context.orm, id, { issuerUrl: `moved ${id}` })),
-    ...saved.flatMap(({ draft }) => draft.save()),
+    ...savings.flat(),
   ]
   const touched: TouchedRow[] = applied.map((change) => ({
     kind: kindRecords[change.kind].one,
     id: change.id ?? draftOf(prepared, change).id,
   }))
   const groupId = crypto.randomUUID()
+  await nextSlice()
   await commit({ ...context, groupId }, statements, [
     ...documents.map(({ id }) => ({ kind: 'document', id }) as const),
     ...users.flatMap((user) => user.touched),

@@ -9,9 +9,10 @@ import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput } from '../operation/references.ts'
 import { isBlocking } from '../policies/policy-lint.ts'
 import { applyChanges } from './apply.ts'
+import { checkDocuments as check } from './check-documents.ts'
 import { collections } from './collections.ts'
 import type { planResponse } from './config-response.ts'
-import { documentBounds as bounds, documentShape } from './document.ts'
+import { documentShape } from './document.ts'
 import type { DraftContext } from './drafts.ts'
 import { type Action, actions, type Change } from './plan.ts'
 import { type OwnedDocument, type PreparedDocuments, prepare } from './prepare.ts'
@@ -55,9 +56,9 @@ export const configOperations = {
     planInput,
     async (context: DraftContext & Needs<'actor'>, { organization, ...input }) =>
       showPlan(await prepare(context, documentsIn(input), organization, true)),
-    { bounds },
+    { check },
   ),
-  'config.apply': operation(applyInput, apply, { mutates: true, bounds }),
+  'config.apply': operation(applyInput, apply, { mutates: true, check }),
 }
 
 /** All of the organization, or what one owner has. Without an owner, upstreams and prices of the installation are included. */

@@ -32,8 +32,8 @@ function toSaved(kind: Kind, { id, managedBy, updatedAt }: StoredRow, entry: Ent
 
 type OrganizationRow = { organizationId: string; deletedAt: number | null }
 
-export function readIssuers({ registry }: Needs<'registry'>, organizationId: string): SavedEntry[] {
-  return oursIn(registry.issuers.values(), organizationId).map((row) =>
+export function readIssuers({ registry }: Needs<'registry'>, organizationId: string): Promise<SavedEntry[]> {
+  return mapInSlices(oursIn(registry.issuers.values(), organizationId), (row) =>
     toSaved('issuers', row, issuerEntry(row, registry)),
   )
 }
@@ -66,9 +66,12 @@ export async function readKeys(
   const rows = oursIn(registry.keys.values(), organizationId).filter(({ kind }) => kind === 'inference')
   const ids = rows.map(({ id }) => id)
   const read: SavedEntry[] = []
-  for (let start = 0; start < ids.length; start += keysPerStatement)
+  const pace = createPace()
+  for (let start = 0; start < ids.length; start += keysPerStatement) {
     for (const { key, userName, workspaceName } of await listApiKeys(orm, ids.slice(start, start + keysPerStatement)))
       read.push(toSaved('keys', key, keyEntry(key, { owner: userName, workspace: workspaceName })))
+    await pace()
+  }
   return read
 }
 

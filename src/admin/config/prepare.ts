@@ -1,5 +1,5 @@
 // From documents to what they would change: every entry is drafted and checked, compared with what is saved, and its policies are linted.
-import { createPace } from '../../../db/read/pace.ts'
+import { createPace, nextSlice } from '../../../db/read/pace.ts'
 import type { ConfigDocument as AppliedDocument } from '../../../db/schema/schema.ts'
 import { Fault } from '../../fault.ts'
 import { issuerUrlTaken } from '../issuers/issuers.ts'
@@ -49,6 +49,7 @@ export async function prepare(
   rejectMixedOwners(given)
   const documents = given.map((document) => ownedDocument(context, document, organizationId))
   const drafting = await createDraftState(context, organizationId)
+  await nextSlice()
   const changes: Change[] = []
   const drafts = new Map<string, Draft>()
   for (const kind of kinds) {
@@ -60,6 +61,7 @@ export async function prepare(
     changes.push(...planned.changes)
     for (const draft of planned.drafted) drafts.set(keyOf(kind, draft.name), draft)
     if (kind === 'issuers') checkUrls(drafting, changes, isPruned)
+    await nextSlice()
   }
   checkReferences(drafts.values(), changes)
   await checkBudgetCounts(context, drafts, changes, isPruned)
@@ -68,6 +70,7 @@ export async function prepare(
   const review = await reviewPolicies(drafting, changes, draftOf)
   const scopes = documents.map(({ owner, locks }) => ({ organizationId, owner, locks }))
   const fingerprint = await fingerprintOf(scopes, changes)
+  await nextSlice()
   const policies = new Map(
     [...drafts.values()].flatMap(({ policy }) => (policy ? [[policy.name, policy] as const] : [])),
   )

@@ -64,11 +64,13 @@ export async function rejectHarmfulIssuers(
 ): Promise<void> {
   const isJudged = ({ kind, action }: Change) => kind === 'policies' && (isPruned || action !== 'delete')
   const reviewed = new Set(changes.filter(isJudged).map(({ name }) => name))
+  const pace = createPace()
   for (const { kind, action, id, name } of changes) {
     const before = context.registry.issuers.get(id ?? '')
     const after = issuers.get(name)
     if (kind !== 'issuers' || action === 'delete' || before === undefined || after === undefined) continue
     await rejectHarmfulChange(context, { before, after }, (policy) => reviewed.has(policy.name))
+    await pace()
   }
 }
 

@@ -10,7 +10,7 @@ import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'
 import { actOf, checkRole } from '../../keys/roles.ts'
 import { sessionEnded } from '../../page/sessions.ts'
-import { type Bounds, checkShape, type type } from '../../values/shape.ts'
+import { checkShape, type type } from '../../values/shape.ts'
 import { mapStale } from './commit.ts'
 import type { Needs, OperationRun } from './context.ts'
 
@@ -20,21 +20,23 @@ export type Operation<Input extends type.Any = type.Any, Response = unknown, Con
   readonly input: Input
   /** Operations that change something run one after the other, so that what one has read is still true when it writes. */
   readonly mutates: boolean
-  /** Checks the input at once; what it returns does the work. @throws Fault `invalid` */
-  readonly prepare: (value: unknown) => (context: Context) => Promise<Response>
+  /** Checks the input; what it returns does the work. @throws Fault `invalid` */
+  readonly prepare: (value: unknown) => Promise<(context: Context) => Promise<Response>>
 }
 
+type Check = <Input>(shape: (value: unknown) => Input | type.errors, value: unknown) => Input | Promise<Input>
+
 /**
- * Binds a shape to the function that takes what the shape accepts, and a context with what the function needs. `bounds`: of the
- * whole input, where they are not the usual ones.
+ * Binds a shape to the function that takes what the shape accepts, and a context with what the function needs. `check`: instead of
+ * `checkShape`, for an input that takes long.
  */
 export function operation<Input extends type.Any, Response, Context>(
   input: Input,
   run: (context: Context, input: Input['infer']) => Promise<Response>,
-  { mutates = false, bounds }: { mutates?: boolean; bounds?: Bounds } = {},
+  { mutates = false, check = checkShape }: { mutates?: boolean; check?: Check } = {},
 ): Operation<Input, Response, Context> {
-  const prepare = (value: unknown) => {
-    const checked: Input['infer'] = checkShape(input, value, bounds)
+  const prepare = async (value: unknown) => {
+    const checked: Input['infer'] = await check(input, value)
     return (context: Context) => run(context, checked)
   }
   return { input, mutates, prepare }
@@ -64,7 +66,7 @@ export function createOperationRunner<Context extends RunnerContext>(
     const role = roleOf(actor, context)
     // Only a key or a session is bound to the table of roles.
     if (actor.kind === 'key') checkRole(role, actOf(name, value))
-    const run = found.prepare(value)
+    const run = await found.prepare(value)
     const warnings: string[] = []
     const act = async (basis?: Basis) => {
       // An attempt that is repeated warns again.
