@@ -64,7 +64,7 @@ function createCommits(
   connection: Connection,
   { isClosed, sliceMilliseconds }: { isClosed: () => boolean; sliceMilliseconds: number },
 ): Commits {
-  /** Why a commit must wait: one in slices, or work without commits. Whoever waited looks again, since another one may have begun first. */
+  /** Why a commit must wait: one in slices, or work without commits. After a wait, it is looked at again: another commit may have begun first. */
   let obstacle: Promise<void> | undefined
 
   async function obstruct<Result>(work: () => Promise<Result>): Promise<Result> {

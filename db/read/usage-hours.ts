@@ -33,7 +33,7 @@ export type HoursFilter = {
   lastDay: number
 }
 
-/** Totals of a statement: some milliseconds for the second connection of a file. */
+/** Totals of a statement: about 5 ms for the second connection of a file. */
 const totalsAtOnce = 8_000
 /** The hours of the first statement. */
 const hoursAtOnce = 6

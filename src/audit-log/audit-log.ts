@@ -63,7 +63,7 @@ const atFirst: AuditLogState = {
   ...{ failure: undefined, folderFailure: undefined },
 }
 
-/** A stop waits for no more: ten million rows take minutes. */
+/** How long a stop waits: ten million rows would take minutes. */
 const lastMillisecondsDefault = 2_000
 
 export function createAuditLog(
