@@ -2,7 +2,7 @@
 import type { Orm } from '../../db/file/open.ts'
 import { type LedgerDay, readDayRows } from '../../db/read/log-rows.ts'
 import { nextSlice } from '../../db/read/pace.ts'
-import { rowIdsOf } from '../../db/tables/usage.ts'
+import { readArchived } from './archived-rows.ts'
 import { closedRangeWith } from './closed-days.ts'
 import { type DayPlace, isInDay } from './day-place.ts'
 import { type BuiltProof, proveRow, type SignedSize } from './prove.ts'
@@ -31,9 +31,11 @@ export async function proveRequest(
   const record = records.find(({ body }) => body.day === day && body.organization_id === organizationId)
   if (record === undefined) return 'open'
   if ((await readErasedRoots(orm)).has(recordName(record.body))) return 'erased'
-  if ((await rowIdsOf(orm)).first > record.body.first_row_id) return 'archived'
   const place = await findPlace(orm, record.body, id)
-  if (place === undefined || !isInDay(record.body, place)) return 'different'
+  if (place === undefined || !isInDay(record.body, place)) {
+    const isArchived = await readArchived(orm, 'usage')
+    return isArchived(record.body.first_row_id, record.body.last_row_id) ? 'archived' : 'different'
+  }
   const found = await proveRow(orm, signed, 'records', record.id, place)
   // The record is newer than the checkpoint, and the next one has it.
   if (found?.proof === undefined) return 'open'

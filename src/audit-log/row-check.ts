@@ -2,9 +2,9 @@
 import type { Orm } from '../../db/file/open.ts'
 import { type LoggedRow, readLoggedRows } from '../../db/read/log-rows.ts'
 import { type LogSource, logSources } from '../../db/schema/log-schema.ts'
-import { listArchives } from '../../db/tables/archives.ts'
 import type { LogEntry } from '../../db/tables/audit-log.ts'
 import { listAllLogRecords } from '../../db/tables/log-records.ts'
+import { readArchived } from './archived-rows.ts'
 import { codesOf, commitTo, kindOf } from './entry.ts'
 import { createRowsDigest, type ErasureBody } from './erasure-record.ts'
 import { type AuditLogMode, isCovered } from './mode.ts'
@@ -18,16 +18,6 @@ export type Report = (problem: LogProblem) => void
 export type RowCounts = { rows: number; archived: number; erased: number; pruned: number }
 
 const rowsAtOnce = 512
-
-type Range = { first: number; last: number }
-
-/** Ids of exchanges that are in verified archives: their rows have left the table. */
-async function archivedRanges(orm: Orm): Promise<Range[]> {
-  const archives = await listArchives(orm, { kind: 'exchanges', limit: -1 })
-  return archives
-    .filter(({ state }) => state !== 'writing')
-    .map(({ firstRowId, lastRowId }) => ({ first: firstRowId, last: lastRowId }))
-}
 
 /** What the records of erasures say, and whether the rows are still as the erasures left them. */
 async function createErasureCheck(orm: Orm, report: Report) {
@@ -107,7 +97,7 @@ export function createRowReader(orm: Orm) {
 
 /** Compares rows with leaves, both in the order of ids: neither may have one that the other lacks. */
 export async function createRowCheck(orm: Orm, found: RowCounts, report: Report) {
-  const gone = { archived: await archivedRanges(orm), erasures: await createErasureCheck(orm, report) }
+  const gone = { isArchived: await readArchived(orm, 'exchanges'), erasures: await createErasureCheck(orm, report) }
   const lastRef: Record<LogSource, number> = { exchanges: 0, changes: 0, records: 0 }
 
   function checkSource({ source, entries, rows: list }: SourceRows): void {
@@ -128,8 +118,7 @@ export async function createRowCheck(orm: Orm, found: RowCounts, report: Report)
 
   /** Counts the row, or says what is wrong with it. */
   function compareEntry(source: LogSource, { ref, leaf, at, salt, commitment }: LogEntry, row: LoggedRow | undefined) {
-    const isIn = ({ first, last }: Range) => ref >= first && ref <= last
-    const isArchived = source === 'exchanges' && row === undefined && gone.archived.some(isIn)
+    const isArchived = source === 'exchanges' && row === undefined && gone.isArchived(ref, ref)
     const isErased = salt === null && gone.erasures.has(leaf)
     if (isErased && (isArchived || row !== undefined)) gone.erasures.add(leaf, row?.line)
     if (isArchived) found.archived += 1

@@ -10,10 +10,8 @@ import {
   insertUsageDays,
   lastLogRecordId,
   listAllLogRecords,
-  listLogRecords,
   usageRowSince,
 } from '../../db/tables/log-records.ts'
-import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Writer } from '../../db/write/write.ts'
 import type { ErasureBody } from './erasure-record.ts'
 import { createFrontier, type Frontier } from './transparency/frontier.ts'
@@ -39,8 +37,6 @@ type OpenDay = Omit<UsageDayBody, 'root' | 'from' | 'through'> & { tree: Frontie
 
 const summed = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars'] as const
 const rowsAtOnce = 500
-/** More than organizations times the days of an outage. */
-const recordsAtOnce = 10_000
 export const dayMilliseconds = 24 * 60 * 60 * 1_000
 /** Most requests of a day have ended this long after it. */
 const patienceMilliseconds = 15 * 60_000
@@ -176,43 +172,4 @@ export async function readErasedRoots(orm: Orm): Promise<Map<string, string>> {
     for (const { day, from, root } of days) roots.set(recordName({ organization_id, day, from }), root)
   }
   return roots
-}
-
-/** How the records of days compare with the ledger. `ref` is the id of the record, or that of an added row. */
-export type UsageDayCheck = {
-  result: 'same' | 'archived' | 'different' | 'added'
-  day: string
-  ref: number
-  at: number
-}
-
-/** Compares every record of a day with the ledger rows of its range, and finds days in a range that have no record. */
-export async function* checkUsageDays(orm: Orm): AsyncGenerator<UsageDayCheck> {
-  const { first } = await rowIdsOf(orm)
-  const erasedRoots = await readErasedRoots(orm)
-  // Ids begin at 1, and so do the days.
-  const [added] = await readLoggedRows(orm, 'usage', { after: Number.MIN_SAFE_INTEGER, last: 0, most: 1 })
-  if (added !== undefined) yield { result: 'added', day: '', ref: added.id, at: added.at }
-  for (let after = 0; ; ) {
-    const records = await listLogRecords(orm, 'usage_day', after, recordsAtOnce)
-    const ranges = Map.groupBy(records, ({ body }) => (JSON.parse(body) as UsageDayBody).through)
-    for (const [through, own] of ranges) {
-      const bodies = own.map(({ body }) => JSON.parse(body) as UsageDayBody)
-      const from = bodies[0]?.from ?? 0
-      const found = from < first ? undefined : await readUsageDays(orm, { from, through })
-      for (const [index, { id, at, body }] of own.entries()) {
-        const said = bodies[index]
-        const root = said && erasedRoots.get(recordName(said))
-        const expected = root === undefined ? body : JSON.stringify({ ...said, root })
-        const isSame = found === undefined || JSON.stringify(found[index]) === expected
-        const result = !isSame ? 'different' : found === undefined ? 'archived' : 'same'
-        yield { result, day: bodies[index]?.day ?? '', ref: id, at }
-      }
-      const last = own.at(-1)
-      if (found !== undefined && found.length > own.length && last !== undefined)
-        yield { result: 'different', day: found.at(-1)?.day ?? '', ref: last.id, at: last.at }
-    }
-    if (records.length < recordsAtOnce) return
-    after = records.at(-1)?.id ?? after
-  }
 }

@@ -6,6 +6,7 @@ import type { OnProgress } from '../../db/read/slices.ts'
 import { listCheckpoints } from '../../db/tables/audit-checkpoints.ts'
 import { type LogEntry, readLogHead, readLogNodes } from '../../db/tables/audit-log.ts'
 import { firstEntryIn } from '../../db/tables/log-pruning.ts'
+import { checkUsageDays } from './check-days.ts'
 import { leafHash } from './entry.ts'
 import type { AuditLogMode } from './mode.ts'
 import { type PrunedRange, rangeWith } from './pruning-record.ts'
@@ -16,7 +17,6 @@ import { createFrontier } from './transparency/frontier.ts'
 import { isSameHash, perfectHash } from './transparency/merkle.ts'
 import { tileHeight, tileWidth } from './transparency/tiles.ts'
 import { readEntries } from './tree.ts'
-import { checkUsageDays } from './usage-days.ts'
 
 export type DatabaseCheck = RowCounts & {
   problems: LogProblem[]

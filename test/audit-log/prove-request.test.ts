@@ -167,10 +167,13 @@ test('an erasure on its day leaves a request without a new proof, and with those
   expect(checkRowProof(await proofOf(6, globex), key).problem).toBeUndefined()
 })
 
+const insertedArchive = `insert into archives (kind, before, folder, file, state, first_row_id, last_row_id, first_at, last_at, row_count,
+  organizations, created_at, bytes, sha256) values ('usage', 1, '', '', 'finished', 1, 3, 0, 0, 3, '[]', 0, 1, '${'0'.repeat(64)}')`
 test.each([
   ['was changed', 'update usage set cost_nanodollars = 0 where id = 3', 'different'],
   ['is gone', 'delete from usage where id = 6', 'different'],
-  ['is in an archive', 'delete from usage where id <= 3', 'archived'],
+  ['is gone with those before it', 'delete from usage where id <= 3', 'different'],
+  ['is in an archive', insertedArchive, 'archived'],
 ])('no request of a day is proven of which a row %s', async (_, sql, problem) => {
   await tamper(sql)
   const found = await prove(6, globex)

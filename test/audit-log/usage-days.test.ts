@@ -1,9 +1,11 @@
 // The totals of days: every ledger row is in one record, of several nodes one adds them, and a changed ledger is found.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { listLogRecords } from '../../db/tables/log-records.ts'
+import { insertArchive, listArchives, markVerified, removeArchivedRows } from '../../db/tables/archives.ts'
+import { insertUsageDays, lastLogRecordId, listLogRecords } from '../../db/tables/log-records.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
+import { checkUsageDays } from '../../src/audit-log/check-days.ts'
 import { hashLeaf, hashNode } from '../../src/audit-log/transparency/merkle.ts'
-import { checkUsageDays, createDayClosing, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
+import { createDayClosing, readUsageDays, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
 import {
   createDatabase,
   insertOrganizationRows,
@@ -35,6 +37,23 @@ const add = (at: number, of = acme, tokens = 3) =>
 async function records(): Promise<UsageDayBody[]> {
   const rows = await listLogRecords(own.database.orm, 'usage_day', 0, 100)
   return rows.map(({ body }) => JSON.parse(body) as UsageDayBody)
+}
+/** Moves the rows before a time to a file that there is not. */
+async function archive(before: number, firstRowId: number, lastRowId: number): Promise<void> {
+  const { orm } = own.database
+  const rows = { kind: 'usage' as const, before, firstRowId, lastRowId, rowCount: 1 + lastRowId - firstRowId }
+  const planned = { ...rows, firstAt: start, lastAt: before - 1, organizations: [] }
+  await writer.write([insertArchive(orm, planned, { folder: '/x', file: 'x', node: null, createdAt: now })])
+  const [archive] = await listArchives(orm, { limit: 1 })
+  if (archive === undefined) throw new Error('There is no archive')
+  await writer.write([markVerified(orm, archive, { bytes: 1, sha256: '0'.repeat(64) })])
+  await writer.write(removeArchivedRows(orm, archive, { from: firstRowId, until: lastRowId + 1 }))
+}
+/** Who has the file can remove triggers. */
+async function tamper(sql: string): Promise<void> {
+  const { rows: triggers } = await own.database.client.execute("select name from sqlite_master where type = 'trigger'")
+  const all = [...triggers.map(({ name }) => `drop trigger ${name}`), sql]
+  await writer.write(all.map((text) => ({ toSQL: () => ({ sql: text, params: [] }) })))
 }
 async function results(): Promise<string[]> {
   const found: string[] = []
@@ -98,9 +117,7 @@ test.each([
   for (let each = 1; each <= 3; each += 1) await add(start + each)
   now = start + day + 20 * 60_000
   await closing()()
-  const { rows: triggers } = await own.database.client.execute("select name from sqlite_master where type = 'trigger'")
-  const all = [...triggers.map(({ name }) => `drop trigger ${name}`), sql]
-  await writer.write(all.map((text) => ({ toSQL: () => ({ sql: text, params: [] }) })))
+  await tamper(sql)
   expect(await results()).toContain('different')
 })
 
@@ -113,4 +130,44 @@ test('a closing that is ended early adds no record, and the next one adds it', a
   expect(await records()).toEqual([])
   await close()
   expect((await records()).map(({ day, rows }) => [day, rows])).toEqual([['2026-11-20', 3]])
+})
+
+test('a row of a day that ended long after it leaves from among the rows of the next day', async () => {
+  for (const at of [start + 1, start + day + 1, start + day - 1, start + day + 2, start + 2 * day + 1]) await add(at)
+  now = start + 3 * day + 20 * 60_000
+  await closing()()
+  await archive(start + day, 1, 3)
+  expect(await results()).toEqual(['archived', 'same', 'same'])
+  await tamper('update usage set cost_nanodollars = 9 where id = 4')
+  expect(await results()).toEqual(['archived', 'different', 'same'])
+})
+
+test('a row of the next day before those that leave stays and raises no alarm', async () => {
+  for (const at of [start + day + 1, start + 1, start + 2]) await add(at)
+  now = start + 2 * day + 20 * 60_000
+  await closing()()
+  await archive(start + day, 2, 3)
+  expect(await results()).toEqual(['same', 'archived'])
+})
+
+test('the first rows of the ledger that are gone without an archive are missed', async () => {
+  for (const at of [start + 1, start + day + 1]) await add(at)
+  now = start + 2 * day + 20 * 60_000
+  await closing()()
+  await tamper('delete from usage where id = 1')
+  expect(await results()).toEqual(['different', 'same'])
+})
+
+test('the records of a range are compared together, however many there are', async () => {
+  // One less than are read at once, of a range that has no rows.
+  const body = { day: '2026-11-20', organization_id: 'acme', from: 0, through: 0, rows: 0, keys: {} }
+  const fill = `with recursive n (i) as (select 1 union all select i + 1 from n where i < 9999)
+    insert into log_records (at, kind, body) select 1, 'usage_day', '${JSON.stringify(body)}' from n`
+  await writer.write([{ toSQL: () => ({ sql: fill, params: [] }) }])
+  await add(start + 1)
+  await add(start + 2, other)
+  const days = await readUsageDays(own.database.orm, { from: 1, through: 2 })
+  const last = await lastLogRecordId(own.database.orm)
+  await writer.write([insertUsageDays(1, last, days)])
+  expect((await results()).slice(9_999)).toEqual(['same', 'same'])
 })
