@@ -136,6 +136,8 @@ test.each([
   const body = JSON.stringify({ day: '2026-11-20', organization_id: 'acme', rows: 1, root })
   const record = JSON.stringify({ kind: 'usage_day', body })
   expect(openDayPlace(record, { row, index: 0, hashes: [] })?.day).toBe(day)
+  const other = JSON.stringify({ kind: 'erasure', body })
+  expect(openDayPlace(other, { row, index: 0, hashes: [] })).toBeUndefined()
 })
 
 test('a request of a day that is not closed has no proof', async () => {

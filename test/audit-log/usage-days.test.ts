@@ -5,7 +5,7 @@ import { insertUsageDays, lastLogRecordId, listLogRecords } from '../../db/table
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { checkUsageDays } from '../../src/audit-log/check-days.ts'
 import { hashLeaf, hashNode } from '../../src/audit-log/transparency/merkle.ts'
-import { createDayClosing, readUsageDays, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
+import { createDayClosing, isClosedBy, readUsageDays, type UsageDayBody } from '../../src/audit-log/usage-days.ts'
 import {
   createDatabase,
   insertOrganizationRows,
@@ -170,4 +170,11 @@ test('the records of a range are compared together, however many there are', asy
   const last = await lastLogRecordId(own.database.orm)
   await writer.write([insertUsageDays(1, last, days)])
   expect((await results()).slice(9_999)).toEqual(['same', 'same'])
+})
+
+test('a request has a record by the second closing after it', () => {
+  const closing = start + 15 * 60_000
+  expect(isClosedBy(start - day - 1, closing)).toBe(true)
+  expect(isClosedBy(start - day, closing)).toBe(false)
+  expect(isClosedBy(start - day - 1, closing - 1)).toBe(false)
 })

@@ -2,7 +2,7 @@
 // alone, and refused after any change. Then the same with another subject erased.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { drawTrail } from '../../scripts/audit-trail.ts'
 import type { TrailItem } from '../../src/admin/audit-trail.ts'
 import { checkRowProof } from '../../src/audit-log/row-proof.ts'
@@ -225,6 +225,19 @@ describe('after the day', () => {
       'the issuer',
       (within) => edit(join(within, 'trail.json'), /"http:[^"]*"/, '"https://idp.example.com"'),
       'No change in the log',
+    ],
+    [
+      'the issuer by its id',
+      (within) => edit(join(within, 'trail.json'), /"issuer_id": "[^"]*"/, '"issuer_id": "other"'),
+      'it is not of the subject in trail.json',
+    ],
+    [
+      'a proof under an older checkpoint',
+      (within) => {
+        const [path = ''] = files(within, 'exchanges').toSorted()
+        cpSync(join(temporary.path, 'open', 'exchanges', basename(path)), path)
+      },
+      'its checkpoint is not that of the others',
     ],
     ['no changes', (within) => rmSync(join(within, 'changes'), { recursive: true }), 'No change in the log'],
     [
