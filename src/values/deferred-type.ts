@@ -101,6 +101,11 @@ const parts = [
     'arktype/internal/keywords/builtins.js',
     () => require('arktype/internal/keywords/builtins.js') as unknown,
   ),
+  deferLibrary('arktype/internal/keywords/Array.js', () => require('arktype/internal/keywords/Array.js') as unknown),
+  deferLibrary(
+    'arktype/internal/keywords/FormData.js',
+    () => require('arktype/internal/keywords/FormData.js') as unknown,
+  ),
   deferLibrary(
     'arktype/internal/keywords/constructors.js',
     () => require('arktype/internal/keywords/constructors.js') as unknown,
@@ -112,11 +117,12 @@ const parts = [
 
 /**
  * Loads the library, which would otherwise happen at the first use of a type and hold the event loop for 120 ms. Awaits `rest` between its
- * parts, of which the longest takes a quarter of that.
+ * parts. The longest two take a quarter of that each: the schemas, and the keywords of texts, both of which are one module that runs.
  */
 export async function loadTypes(rest: () => Promise<unknown>): Promise<void> {
   if (loadedType !== undefined) return
   configuration().configure({ jitless: true })
+  await rest()
   for (const load of parts) {
     load()
     await rest()

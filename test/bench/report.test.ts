@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { median, quantile, spread } from './measure.ts'
 import { printResults, type Result } from './report.ts'
-import { judgeTargets } from './targets.ts'
+import { findUnjudged, judgeTargets, printVerdicts } from './targets.ts'
 
 const resultOf = (arm: string, cpuMicroseconds: number[]): Result => ({
   ...{ bench: 'exchange', load: 'RS256', concurrency: 1, arm, figures: { cpuMicroseconds } },
@@ -24,8 +24,17 @@ test('a target is judged by the ratios of single rounds', () => {
   expect(judgeTargets(worse)).toMatchObject([{ value: 0.89, isMet: false }])
 })
 
-test('a target whose other arm was left out is not judged', () => {
-  expect(judgeTargets([resultOf('latchkey', [100])])).toEqual([])
+test('a target whose other arm was left out is not judged, and the last lines say so', () => {
+  const results = [resultOf('latchkey', [100])]
+  expect(judgeTargets(results)).toEqual([])
+  const unjudged = findUnjudged(results)
+  expect(unjudged).toContain('exchange RS256 at 1: CPU µs, bare limit / latchkey')
+  // Other benches did not run.
+  expect(unjudged.filter((target) => !target.startsWith('exchange '))).toEqual([])
+  const lines: string[] = []
+  const verdicts = judgeTargets([...results, resultOf('bare limit', [20])])
+  printVerdicts(verdicts, ['exchange x'], (line) => lines.push(line))
+  expect(lines.slice(-2)).toEqual(['0 met, 1 missed, 0 without a bound, 1 not judged', '  not judged: exchange x'])
 })
 
 test('a table has a line for each arm, with its median and its spread in percent', () => {

@@ -17,7 +17,7 @@ import { benchRate } from './rate.ts'
 import { printResults, type Result } from './report.ts'
 import { benchReview } from './review.ts'
 import { benchStart } from './start.ts'
-import { judgeTargets, printVerdicts } from './targets.ts'
+import { findUnjudged, judgeTargets, printVerdicts } from './targets.ts'
 
 /** A bench says with `note` what it leaves out. */
 export type Bench = (note: (text: string) => void) => Promise<Result[]>
@@ -60,12 +60,13 @@ for (const [name, bench] of Object.entries(benches)) {
   if (!isJson) printResults(found, print)
 }
 const verdicts = judgeTargets(results)
-if (!isJson) printVerdicts(verdicts, print)
+const unjudged = findUnjudged(results)
+if (!isJson) printVerdicts(verdicts, unjudged, print)
 const seconds = Math.round((performance.now() - startedAt) / 1_000)
 print(`\n${seconds} s, ${rounds} rounds, Bun ${Bun.version}${notes.map((text) => `; ${text}`).join('')}`)
 if (isJson)
   await Bun.write(
     Bun.stdout,
-    `${JSON.stringify({ bun: Bun.version, rounds, seconds, notes, results, targets: verdicts })}\n`,
+    `${JSON.stringify({ bun: Bun.version, rounds, seconds, notes, results, targets: verdicts, unjudged })}\n`,
   )
 process.exit(0)

@@ -232,8 +232,17 @@ export function judgeTargets(results: Result[]): Verdict[] {
   })
 }
 
-export function printVerdicts(verdicts: Verdict[], print: (line: string) => void): void {
-  if (verdicts.length === 0) return
+/** The targets of the benches that ran which cannot be judged, because an arm was left out. */
+export function findUnjudged(results: Result[]): string[] {
+  const ran = new Set(results.map(({ bench }) => bench))
+  return targets
+    .filter((target) => ran.has(target.bench) && valuesOf(target, results).length === 0)
+    .map((target) => `${target.bench} ${describe(target)}`)
+}
+
+/** The last lines say how many targets were met and missed, and which were not judged: none goes missing without a word. */
+export function printVerdicts(verdicts: Verdict[], unjudged: string[], print: (line: string) => void): void {
+  if (verdicts.length + unjudged.length === 0) return
   const lines = verdicts.map(({ target, bound, value, spread, isMet }) => [
     target,
     `${value.toFixed(2)} ±${spread.toFixed(2)}`,
@@ -242,6 +251,11 @@ export function printVerdicts(verdicts: Verdict[], print: (line: string) => void
   ])
   print('')
   for (const line of alignColumns([['Summary', 'found', 'target', ''], ...lines])) print(line)
+  const count = (isMet: boolean | undefined) => verdicts.filter((verdict) => verdict.isMet === isMet).length
+  print(
+    `${count(true)} met, ${count(false)} missed, ${count(undefined)} without a bound, ${unjudged.length} not judged`,
+  )
+  for (const target of unjudged) print(`  not judged: ${target}`)
 }
 
 function valuesOf({ bench, load, concurrency, figure, how, of, to }: Target, results: Result[]): number[] {
