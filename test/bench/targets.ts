@@ -240,7 +240,7 @@ export function findUnjudged(results: Result[]): string[] {
     .map((target) => `${target.bench} ${describe(target)}`)
 }
 
-/** The last lines say how many targets were met and missed, and which were not judged: none goes missing without a word. */
+/** The last lines say how many targets were met and missed, and name those that were not judged. */
 export function printVerdicts(verdicts: Verdict[], unjudged: string[], print: (line: string) => void): void {
   if (verdicts.length + unjudged.length === 0) return
   const lines = verdicts.map(({ target, bound, value, spread, isMet }) => [

@@ -99,7 +99,7 @@ test('the library is loaded in parts, and other work comes between them', async 
   const { stdout, stderr } = Bun.spawnSync([process.execPath, '-e', program], {
     cwd: join(import.meta.dirname, '../..'),
   })
-  expect([stdout.toString().trim(), stderr.toString()]).toEqual(['[true,7,0]', ''])
+  expect([stdout.toString().trim(), stderr.toString()]).toEqual(['[true,10,0]', ''])
 })
 
 test('a type is prepared part by part, with a rest after each, and is then what it was', async () => {
