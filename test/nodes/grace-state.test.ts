@@ -1,4 +1,4 @@
-// What grace says of itself while the database is there again and usage still waits.
+// What grace reports while the database is there again and usage still waits.
 import { afterAll, expect, test } from 'bun:test'
 import { asNotReached } from '../../db/remote/server-errors.ts'
 import { openGrace } from '../../src/nodes/grace.ts'
