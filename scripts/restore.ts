@@ -87,7 +87,7 @@ async function restore(config: Config, verification: RestoreOptions): Promise<Ou
   if (config.databaseServer !== undefined)
     throw new Fault(
       'usage',
-      'restore puts a database file in place; set LATCHKEY_DATABASE_URL to file:PATH, or for a server see: latchkey help cluster',
+      'restore puts a database file in place; set LATCHKEY_DATABASE_URL to file:PATH. For a database server, see: latchkey help availability (rqlite), latchkey help cluster (libSQL)',
     )
   return retryWhileHeld(async () => {
     if (await isServed(socketPathFor(config)))

@@ -12,9 +12,11 @@ import type { Backup, Backups } from './backups.ts'
 export type BackupSchedule = {
   /** Makes a backup if one is due. Never rejects. */
   check: () => Promise<void>
+  /** Reads the folder where no check has done so, as in a command. Never rejects. */
+  look: () => Promise<void>
   /** Whether the last scheduled backup failed. */
   isFailing: () => boolean
-  /** As of the last check, which reads the folder: it may be on a disk that does not respond. Milliseconds; undefined without a backup. */
+  /** As of the last check or look, which reads the folder: it may be on a disk that does not respond. Milliseconds; undefined without a backup. */
   newestAt: () => number | undefined
 }
 
@@ -31,11 +33,15 @@ export function createBackupSchedule({ plan, backups, work, now, log }: Parts): 
   let isChecking = false
   let newestInFolder: number | undefined
 
+  async function readFolder(folder: string): Promise<void> {
+    const found = await listBackups(folder, backups.installation(), now())
+    // A backup from the future was made while the clock was wrong, and says nothing.
+    newestInFolder = found.find(({ createdAt }) => createdAt <= now())?.createdAt
+  }
+
   async function makeWhenDue({ folder, everyMilliseconds, keep }: BackupPlan): Promise<void> {
     try {
-      const found = await listBackups(folder, backups.installation(), now())
-      // A backup from the future was made while the clock was wrong, and says nothing.
-      newestInFolder = found.find(({ createdAt }) => createdAt <= now())?.createdAt
+      await readFolder(folder)
       if (newestInFolder !== undefined && now() - newestInFolder < everyMilliseconds) return
       const create = (onProgress: OnProgress) => backups.create(`${folder}/`, onProgress)
       logBackup(log, await work.watch('backup.create', create))
@@ -68,6 +74,9 @@ export function createBackupSchedule({ plan, backups, work, now, log }: Parts): 
       isChecking = true
       await makeWhenDue(plan)
       isChecking = false
+    },
+    look: async () => {
+      if (plan !== undefined && newestInFolder === undefined) await readFolder(plan.folder).catch(() => {})
     },
     isFailing: () => failedAt !== undefined,
     newestAt: () => {

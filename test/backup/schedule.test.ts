@@ -81,6 +81,16 @@ test('the first is made at once and the next when its time has come, also across
   expect(restarted.newestAt()).toBe(now)
 })
 
+test('a command, which makes none, finds the newest one in the folder when it looks', async () => {
+  await schedule().check()
+  const other = schedule()
+  expect(other.newestAt()).toBeUndefined()
+  await other.look()
+  expect(other.newestAt()).toBe(start)
+  await schedule(14, join(folder.path, 'absent')).look()
+  expect(events()).toEqual(['backup_created'])
+})
+
 test('after a clock that was ahead, backups from the future count for nothing', async () => {
   writeFileSync(join(folder.path, at(start + 1_000 * hour)), '')
   const first = schedule()
@@ -88,6 +98,16 @@ test('after a clock that was ahead, backups from the future count for nothing', 
   await first.check()
   expect(first.newestAt()).toBe(start)
   expect(files()).toEqual([at(start), at(start + 1_000 * hour)])
+})
+
+test('a command, which makes none, finds the newest one in the folder when it looks', async () => {
+  await schedule().check()
+  const other = schedule()
+  expect(other.newestAt()).toBeUndefined()
+  await other.look()
+  expect(other.newestAt()).toBe(start)
+  await schedule(14, join(folder.path, 'absent')).look()
+  expect(events()).toEqual(['backup_created'])
 })
 
 test('after a clock that was ahead, backups from the future do not take the place of the next one', async () => {

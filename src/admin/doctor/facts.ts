@@ -211,6 +211,7 @@ async function readBackup({ config, backups, backupSchedule }: BackupContext): P
   const { folder, everyMilliseconds = 0 } = config.backup ?? {}
   const failure = backupSchedule.isFailing() ? (backups.state().lastFailure?.reason ?? 'see the log') : undefined
   const free = folder === undefined ? undefined : (await readSpaceIfKnown(folder))?.free
+  await backupSchedule.look()
   return { folder, everyMilliseconds, newestAt: backupSchedule.newestAt(), failure, free }
 }
 
