@@ -84,9 +84,9 @@ function template({ session, name, title, whole, content, signOut, renderView })
         </nav>
         <div class="who" role="region" aria-label="Signed in">
           <p>${stored(session.organization.name)}</p>
-          <p class="muted"><a href="#/system">${stored(nameOf(session))}</a> ${badge('info', session.role ?? '')}</p>
+          <div class="person"><p class="muted"><a href="#/system">${stored(nameOf(session))}</a> ${badge('info', session.role ?? '')}</p>
+            <button type="button" @click=${signOut}>Sign out</button></div>
           <p class="muted small">Times in ${zoneText()}. ${hasOwnZone() ? zoneSwitch(renderView) : nothing}</p>
-          <button type="button" @click=${signOut}>Sign out</button>
         </div>
       </div></div>
       <main>

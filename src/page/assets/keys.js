@@ -30,7 +30,7 @@ const filters = [
     name: 'kind',
     label: 'Kind',
     options: [
-      ['', 'All kinds'],
+      ['', 'Any'],
       ['inference', 'Inference'],
       ['management', 'Management'],
       ['management_read_only', 'Read-only management'],
@@ -40,7 +40,7 @@ const filters = [
     name: 'state',
     label: 'State',
     options: [
-      ['', 'All states'],
+      ['', 'Any'],
       ['enabled', 'Enabled'],
       ['disabled', 'Disabled'],
       ['expired', 'Expired'],

@@ -3,6 +3,7 @@
 /** @import { Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'
+import { icon } from './icons.js'
 import { html, nothing } from './lit-html.js'
 import {
   ago,
@@ -97,10 +98,10 @@ export const view = (page) => {
     const isUnused = counts?.data.every(({ issued }) => issued === 0)
     return html`${planNotice(page)}
       ${isUnused ? callout('info', html`No token was issued in the last ${period.span}. <a href="#/start">Get started</a> shows the three steps to one.`) : nothing}
-      ${findings === undefined ? nothing : strip(findings, examinedAt)}
-      <div class="tools"><div class="push">${timeSelect(page, choose)}</div></div>
+      ${findings === undefined ? nothing : strip(findings)}
+      ${heading('Activity', timeSelect(page, choose))}
       ${tiles(period, counts, usage, refused)}
-      <section class="card">${heading('Needs attention')}${findings === undefined ? loading() : attention(page, findings)}</section>
+      <section class="card">${heading('Needs attention', examinedAt === undefined ? nothing : html`<span class="muted small">examined ${ago(examinedAt)}</span>`)}${findings === undefined ? loading() : attention(page, findings)}</section>
       <section class="card">${counts === undefined ? loading() : exchanges(cut(counts, period))}</section>
       <div class="columns even">
         <section class="card">${usage === undefined ? loading() : ofDays('Requests per day (UTC)', usage, period, 'requests', count)}</section>
@@ -122,19 +123,17 @@ const parts = [
   { title: 'Audit log', areas: ['audit_log'], place: 'audit-log' },
 ]
 
-/** The health of each part at a glance. @param {DoctorFinding[]} findings @param {string | undefined} examinedAt */
-function strip(findings, examinedAt) {
+/** The health of each part at a glance. @param {DoctorFinding[]} findings */
+function strip(findings) {
   return html`<nav class="strip" aria-label="Health">
     ${parts.map(({ title, areas, place }) => {
       const found = findings.filter(({ area }) => areas.includes(area))
       const [worst] = /** @type {const} */ (['error', 'warning', 'note']).filter((level) =>
         found.some((each) => each.level === level),
       )
-      const words = worst === undefined ? 'fine' : worst
-      const tone = worst === undefined ? 'ok' : tones[worst]
-      return html`<a href=${href([place])} title=${found.map(({ message }) => visible(message)).join('\n') || nothing}>${badge(tone, words)}<span>${title}</span></a>`
+      const state = worst === undefined ? html`<span class="hidden">: fine</span>` : badge(tones[worst], worst)
+      return html`<a href=${href([place])} title=${found.map(({ message }) => visible(message)).join('\n') || nothing}>${worst === undefined ? icon('ok') : nothing}<span>${title}</span>${state}</a>`
     })}
-    <span class="muted small push">examined ${ago(examinedAt)}</span>
   </nav>`
 }
 

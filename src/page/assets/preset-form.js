@@ -109,7 +109,7 @@ export function presetForm(page, slug) {
       cancel: href(slug === undefined ? ['presets'] : ['presets', slug]),
       extra: unsavedMark(edited),
     }
-    return html`<section class="card">${trouble(edited, onSubmit, open)}${form(
+    return html`<section class="card narrow">${trouble(edited, onSubmit, open)}${form(
       asked,
       html`${slug === undefined ? draft.field('slug', 'Slug', { mono: true, help: 'Letters, digits and . _ ~ -; it cannot be changed later' }) : nothing}
         ${promptField({ name: 'prompt', label: 'System prompt', value: draft.values.prompt, onInput: draft.set('prompt'), rows: 8, required: false })}

@@ -189,10 +189,13 @@ function shown(page, report, more, only) {
     })}</section>
     ${table({ label: `Usage by ${groupingOf(by).title}`, columns: columnsOf(by), rows: data, key: groupingOf(by).name })}
     <div class="footer">
-      <span class="muted" role="status">${count(data.length)} of ${count(groups)} rows; in all ${count(total.requests)} requests, ${count(total.total_tokens)} tokens, ${spendText(total)}</span>
+      <span class="muted" role="status">${data.length < groups ? `${count(data.length)} of ` : ''}${many(groups, 'row')}; in all ${many(total.requests, 'request')}, ${many(total.total_tokens, 'token')}, ${spendText(total)}</span>
       ${data.length < groups ? button(page, 'Show more', more) : nothing}
     </div>`
 }
+
+/** @param {number} number @param {string} noun */
+const many = (number, noun) => `${count(number)} ${noun}${number === 1 ? '' : 's'}`
 
 /** @param {Grouping} by @returns {Column<UsageRow>[]} */
 function columnsOf(by) {

@@ -22,7 +22,7 @@ export function whoOf(session) {
 /** @param {Page} page */
 export function you({ session }) {
   const { role, may } = session
-  return html`<section class="stack">${heading('You')}
+  return html`<section class="card">${heading('You')}
     ${facts([['Signed in as', html`${stored(nameOf(session), 200)} ${badge('info', role ?? '')}`], ...reasons(session)])}
     <details><summary>What the role ${role} may do</summary>
       <p class="operations">${may.map((act) => html`<code>${act}</code> `)}</p>
