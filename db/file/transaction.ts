@@ -15,10 +15,12 @@ export const sliceMillisecondsDefault = 4
  * @throws LibsqlError as the client would; RangeError or TypeError for a value that SQLite cannot store
  */
 export function runTransaction(connection: Connection, statements: readonly BoundStatement[]): void {
+  // A statement alone is a transaction, with the same locks: begin and commit would take a fifth of the time.
+  const isAlone = statements.length === 1
   try {
-    connection.prepare('BEGIN IMMEDIATE').run(none)
+    if (!isAlone) connection.prepare('BEGIN IMMEDIATE').run(none)
     for (const statement of statements) run(connection, statement)
-    connection.prepare('COMMIT').run(none)
+    if (!isAlone) connection.prepare('COMMIT').run(none)
   } catch (error) {
     throw afterRollBack(connection, error)
   }

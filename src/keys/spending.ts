@@ -41,6 +41,7 @@ export function createSpending(rows: readonly string[], now: number): Spending {
   for (const text of rows) known.addPacked({ text, common: nothingInCommon })
   return {
     add: (keyId, at, nanodollars) => {
+      if (nanodollars === 0) return
       const spent = known.get(keyId) ?? nothing()
       known.set(keyId, spent)
       addDay(spent, dayOf(at), nanodollars)
@@ -92,8 +93,7 @@ function addDay(spent: KeySums, day: number, nanodollars: number): void {
 
 function grow(sums: Sums, period: number, nanodollars: number): void {
   const sum = sums.get(period)
-  const [first] = sum === undefined && sums.size >= spentPeriodsMax ? sums.keys() : []
-  if (first !== undefined) sums.delete(first)
+  if (sum === undefined && sums.size >= spentPeriodsMax) for (const first of sums.keys().take(1)) sums.delete(first)
   sums.set(period, (sum ?? 0) + nanodollars)
 }
 

@@ -7,6 +7,9 @@ import type { Bounds, Handler, ListeningSocket, ListenOptions, StopState, TlsOpt
 /** A model name may have slashes, but a path this deep was changed on its way. */
 const pathSegmentsMax = 32
 
+/** In a route, colons and stars stand for other text. */
+const isLiteral = /^[\w/.-]+$/
+
 type RoutedRequest = Request & { params?: Record<string, string> }
 
 /** @throws the runtime's error when the address cannot be used */
@@ -17,10 +20,10 @@ export function listenOnBun(
   { isCut, outlives }: StopState,
   secure?: TlsOptions,
 ): ListeningSocket {
-  const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
+  const serve = (request: Request, server: Bun.Server<undefined>, sentSegments?: readonly string[]) =>
     handler(request, {
       address: addressOf(server.requestIP(request), secure),
-      sentSegments: Object.values(request.params ?? {}),
+      sentSegments,
       liftIdleLimit: () => {
         server.timeout(request, 0)
         return () => server.timeout(request, idleSeconds)
@@ -28,9 +31,13 @@ export function listenOnBun(
       isCut,
       outlives,
     })
+  const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
+    serve(request, server, Object.values(request.params ?? {}))
+  const servePlain = (request: Request, server: Bun.Server<undefined>) => serve(request, server)
+  const plain = (options.plainPaths ?? []).filter((path) => isLiteral.test(path))
   const common = {
     fetch,
-    routes: routesOf(fetch),
+    routes: { ...routesOf(fetch), ...Object.fromEntries(plain.map((path) => [path, servePlain])) },
     // The readers of bodies have bounds; Bun's own bound would respond without our error shape.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
@@ -66,7 +73,7 @@ function serveOnSocket(path: string, common: object): Bun.Server<undefined> {
 }
 
 /**
- * One route per number of segments. Bun's `Request` has its URL normalized (no dot segments, slashes for backslashes); only route
+ * One route per number of segments, for all but the plain paths, which match only what was sent letter by letter. Bun's `Request` has its URL normalized (no dot segments, slashes for backslashes); only route
  * parameters are as they were sent. A path without a route has an empty segment or too many segments.
  */
 function routesOf<Serve>(serve: Serve): Record<string, Serve> {

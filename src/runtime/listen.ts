@@ -54,14 +54,14 @@ export async function listen(
  * @throws Fault `configuration` when the address or the pair cannot be used
  */
 export async function listenSecurely(
-  address: { hostname: string; port: number },
+  address: { hostname: string; port: number; plainPaths?: readonly string[] },
   handler: Handler,
   pair: TlsPair,
   bounds: Bounds = defaultBounds,
 ): Promise<SecureListener> {
   const tracked = track(handler)
   const open = (next: TlsPair, addressOf: AddressOf) =>
-    openOn({ hostname: '127.0.0.1', port: 0 }, tracked, bounds, { pair: next, addressOf })
+    openOn({ ...address, hostname: '127.0.0.1', port: 0 }, tracked, bounds, { pair: next, addressOf })
   try {
     const relay = await listenThroughRelay(address, open, pair)
     return { ...drainable(relay, tracked, bounds), preparePair: relay.preparePair }

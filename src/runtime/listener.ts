@@ -4,7 +4,7 @@
 export type Peer = {
   address: string | null
   /** The path segments as they were sent, each decoded. Set where the runtime shows only the normalized URL. */
-  sentSegments?: readonly string[]
+  sentSegments?: readonly string[] | undefined
   /** Lifts the idle limit of the connection, for a response that may take long. The returned function restores it. */
   liftIdleLimit: () => () => void
   /** Whether a stopping service has closed the remaining connections: a request that ends then was not ended by its client. */
@@ -13,8 +13,14 @@ export type Peer = {
   outlives: (work: Promise<unknown>) => void
 }
 export type Handler = (request: Request, peer: Peer) => Promise<Response>
-/** `setting` is the one that has the address, if it is not LATCHKEY_LISTEN; a failure names it. */
-export type ListenOptions = ({ hostname: string; port: number } | { socketPath: string }) & { setting?: string }
+/**
+ * `setting` is the one that has the address, if it is not LATCHKEY_LISTEN; a failure names it. `plainPaths`: those of most requests. A runtime that
+ * can recognize them as they were sent leaves out `sentSegments`.
+ */
+export type ListenOptions = ({ hostname: string; port: number } | { socketPath: string }) & {
+  setting?: string
+  plainPaths?: readonly string[]
+}
 export type Bounds = { idleSeconds: number; drainMilliseconds: number }
 
 /** A certificate, with the ones between it and its root, and its private key, in PEM. */

@@ -18,7 +18,7 @@ import type { Handler } from '../runtime/listener.ts'
 import { alternatives } from '../values/alternatives.ts'
 import type { Context } from './context.ts'
 import { refreshOrStale } from './stale-routes.ts'
-import { workloadRoutes } from './workload-routes.ts'
+import { workloadPaths, workloadRoutes } from './workload-routes.ts'
 
 /** Returns the parent of the base path: empty for `/v1`. */
 function besidePathOf(basePath: string): string {
@@ -104,7 +104,7 @@ export function createApp(context: Context, runByName: RunByName): Handler {
         throw new Fault('invalid', 'The request has two Host headers: send one', { reason: 'two_hosts' })
       if (match === undefined) {
         const nearest = findNearestPath(path, basePath, (await loadAll()).below)
-        throw notFound(nearest ?? findSimilarPath(path, basePath, servedPaths), basePath)
+        throw notFound(nearest ?? findSimilarPath(path, basePath, workloadPaths), basePath)
       }
       if ('allowed' in match) throw methodNotAllowed(request.method, match.allowed)
       // Health, metadata and the files of the page come without a refresh.
@@ -218,14 +218,9 @@ function loggablePath(path: string): string {
 function notFound(nearest: string | undefined, basePath: string): Fault {
   if (nearest !== undefined)
     return new Fault('not_found', `Resource not found; did you mean ${nearest}?`, { reason: 'path_unknown' })
-  const served = `below ${basePath} are ${servedPaths.join(', ')}, and more in ${basePath}/openapi.json`
+  const served = `below ${basePath} are ${workloadPaths.join(', ')}, and more in ${basePath}/openapi.json`
   return new Fault('not_found', `Resource not found; ${served}`, { reason: 'path_unknown' })
 }
-
-/** What workloads send requests to. */
-const servedPaths = workloadRoutes
-  .filter(({ path, isBesideBase = false }) => !isBesideBase && !path.includes('{'))
-  .map(({ path }) => path)
 
 function methodNotAllowed(method: string, allowed: string[]): Fault {
   return new Fault('method_not_allowed', `The method ${method} is not allowed here: use ${alternatives(allowed)}`, {

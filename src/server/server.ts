@@ -20,7 +20,7 @@ import { isSettledWithin, type Listener, listen, listenSecurely } from '../runti
 import type { Handler } from '../runtime/listener.ts'
 import { listenOnSocket } from '../runtime/local-socket.ts'
 import { every } from '../scheduling/every.ts'
-import { baseUrlFor, pageUrlFor } from '../settings/addresses.ts'
+import { basePathFor, baseUrlFor, pageUrlFor } from '../settings/addresses.ts'
 import { type Config, type SettingTexts, socketPathFor } from '../settings/config.ts'
 import type { Reload } from '../settings/effective-settings.ts'
 import type { ListenAddress } from '../settings/setting-values.ts'
@@ -33,6 +33,7 @@ import { startSchedules } from './schedules.ts'
 import { checkSocketPath } from './socket-path.ts'
 import { readTlsPair } from './tls-files.ts'
 import { createTlsInEffect, type TlsInEffect } from './tls-in-effect.ts'
+import { workloadPaths } from './workload-routes.ts'
 
 export type Server = {
   baseUrl: string
@@ -182,7 +183,9 @@ async function openListener(
   { config, now, log }: OpenContext,
   handler: Handler,
 ): Promise<{ listener: Listener; tls?: TlsInEffect }> {
-  const { listen: address, tls: files, databasePath } = config
+  const { tls: files, databasePath } = config
+  const basePath = basePathFor(config)
+  const address = { ...config.listen, plainPaths: workloadPaths.map((path) => basePath + path) }
   if (files === undefined) return { listener: await listen(address, handler) }
   const pair = readTlsPair(files, { databasePath, now: now() })
   const listener = await listenSecurely(address, handler, pair)

@@ -19,3 +19,8 @@ export const workloadRoutes: readonly ServedRoute<Context>[] = [
   { method: 'GET', path: '/models/{model+}', handle: showModel },
   ...healthEndpoints,
 ]
+
+/** The paths that workloads send requests to, below the base path. */
+export const workloadPaths: readonly string[] = workloadRoutes
+  .filter(({ path, isBesideBase = false }) => !isBesideBase && !path.includes('{'))
+  .map(({ path }) => path)

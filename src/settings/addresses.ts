@@ -5,17 +5,24 @@ import { allowsSessions, pageOriginOf } from '../http/page-origin.ts'
 import type { Config } from './config.ts'
 import type { ListenAddress } from './setting-values.ts'
 
+const defaultBasePath = '/v1'
+
 /** The base URL in force: the configured one, or the one that follows from the address that the server listens on. */
 export function baseUrlFor(config: Config, listening: ListenAddress): string {
   if (config.baseUrl !== undefined) return config.baseUrl
   if (!isUnspecified(config.listen.hostname))
-    return `${config.tls === undefined ? 'http' : 'https'}://${formatAddress(listening)}/v1`
+    return `${config.tls === undefined ? 'http' : 'https'}://${formatAddress(listening)}${defaultBasePath}`
   const address = formatAddress(config.listen)
   const rule = 'set LATCHKEY_BASE_URL to the URL that clients use, for example https://latchkey.example.com/v1'
   throw new Fault(
     'configuration',
     `LATCHKEY_LISTEN is ${address}, which does not say how clients reach the server: ${rule}`,
   )
+}
+
+/** The path of the base URL, which is known before the server listens. */
+export function basePathFor({ baseUrl }: Config): string {
+  return baseUrl === undefined ? defaultBasePath : new URL(baseUrl).pathname
 }
 
 /**

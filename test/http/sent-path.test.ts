@@ -32,7 +32,20 @@ describe('on the wire', () => {
       expect(await statusOf(target)).toBe(target.includes('%') ? 404 : 200)
     })
 
+  // Bun recognizes the paths of workloads itself.
+  for (const target of ['/v1/models', '/v1/models?a=/../b'])
+    test(`GET ${target} is found, and refuses a management key`, async () => {
+      expect(await statusOf(target)).toBe(403)
+    })
+
   const altered = [
+    '/v1/./models',
+    '/v1/x/../models',
+    '/v1\\models',
+    '/v1//models',
+    '/v1/models/',
+    '/v1/mode%6cs',
+    'http://other/v1/../v1/models',
     '/v1/chat\\..\\keys',
     '/v1\\keys',
     '/v1/keys\\',

@@ -86,6 +86,20 @@ test('one that fails leaves nothing, has the error of the client, and what waits
   expect(await names()).toEqual(['taken', 'after'])
 })
 
+test('a statement alone commits all its rows or none, and what comes after a failure is no part of it', async () => {
+  const both = { sql: 'insert into rows (name) values (?), (?)', args: ['one', 'two'] }
+  await client.commit([insert('one')])
+  expect(await rejectionOf(client.commit([both]))).toMatchObject({ code: 'SQLITE_CONSTRAINT' })
+  expect(await names()).toEqual(['one'])
+  await client.commit([insert('two')])
+  const other = connect(join(folder.path, 'slices.db'))
+  expect((await other.execute('select name from rows order by id')).rows.map(({ name }) => name)).toEqual([
+    'one',
+    'two',
+  ])
+  other.close()
+})
+
 test('one whose connection is closed fails, and so does everything after it', async () => {
   const { committed } = await begin()
   committed.catch(() => {})
