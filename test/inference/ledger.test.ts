@@ -181,8 +181,9 @@ describe('the usage', () => {
   })
 
   test('keeps a model name whole, though it holds a NUL', async () => {
-    latchkey.upstream.answer.current = () => Response.json({})
-    const response = await latchkey.complete({ model: 'a\0b' })
+    // A client may not send one.
+    latchkey.upstream.answer.current = () => Response.json({ ...answer, model: 'a\0b' })
+    const response = await latchkey.complete()
     await response.text()
     expect(await latchkey.usageOf(response)).toMatchObject([{ model: String.raw`a\u0000b` }])
   })
