@@ -99,14 +99,14 @@ test('a stream that is cut between its finish reason and [DONE] is not completed
 describe('the time for the first byte', () => {
   const firstByteMilliseconds = 20
   /** Forwards to an upstream that responds as the function does. */
-  function send(fetch: (signal: AbortSignal) => Promise<Response>) {
+  function send(fetch: (signal: AbortSignal) => Promise<Response>, more: Partial<Parameters<typeof forward>[1]> = {}) {
     const { context } = latchkey.server
     const [upstream] = context.registry.upstreamsInOrder
     if (upstream === undefined) throw new Error('There is no upstream')
     const request = new Request('http://127.0.0.1/v1/chat/completions', { method: 'POST' })
     const body = { contentType: 'application/json', bytes: new Uint8Array() }
     const outgoing = { method: 'POST', path: '/chat/completions', body, requestId: 'id', firstByteMilliseconds }
-    return forward(request, outgoing, upstream, {
+    return forward(request, { ...outgoing, ...more }, upstream, {
       ...context,
       fetch: (_url, { signal }) => fetch(signal as AbortSignal),
     })
@@ -122,6 +122,28 @@ describe('the time for the first byte', () => {
     await new Promise((resolve) => setTimeout(resolve, 2 * firstByteMilliseconds))
     expect(signal?.aborted).toBe(false)
     expect(await response.text()).toBe(deltaOf('one'))
+  })
+
+  test('begins again with each chunk of a body that is still arriving', async () => {
+    let onChunk = () => {}
+    const stream = (onProgress: () => void) => {
+      onChunk = onProgress
+      return new Blob().stream()
+    }
+    const body = { contentType: 'multipart/form-data', stream }
+    let isAborted = false
+    await send(
+      async (signal) => {
+        for (let chunk = 0; chunk < 3; chunk++) {
+          await new Promise((resolve) => setTimeout(resolve, 250))
+          onChunk()
+        }
+        isAborted = signal.aborted
+        return streamReply(deltaOf('one'))
+      },
+      { body, firstByteMilliseconds: 500 },
+    )
+    expect(isAborted).toBe(false)
   })
 
   test('is a 504 when it is over, and the call is aborted', async () => {

@@ -207,3 +207,15 @@ test('a refresh that fails in the middle of the ledger counts no row twice', asy
   await follow(newest)
   for (const name of ['all', 'sessions']) expect(countedSums(budgets, name)).toEqual(await ledgerSums(name))
 })
+
+test('a refresh that ends behind a newer one does not turn back', async () => {
+  const budgets = createBudgets()
+  const { build, follow } = createBudgetBuilder({ orm: own.database.orm, registry, budgets, now: () => now })
+  await build()
+  for (let each = 0; each < 2; each += 1) await writer.appendUsage({ ...usageRow(crypto.randomUUID(), rows), at: now })
+  const { rows: found } = await own.database.client.execute('select max(id) from usage')
+  const newest = Number(found[0]?.[0])
+  await Promise.all([follow(newest), follow(newest - 1)])
+  await follow(newest)
+  expect(countedSums(budgets, 'all')).toEqual(await ledgerSums('all'))
+})
