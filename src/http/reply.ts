@@ -43,11 +43,11 @@ export function isList(body: unknown): body is { data: unknown[] } {
   return typeof body === 'object' && body !== null && 'data' in body && Array.isArray(body.data)
 }
 
-/** Longer lists are sent in pieces of this size. */
+/** Longer responses are sent in pieces of this size. */
 const pieceCharacters = 64 * 1024
 
 /**
- * The same as `json`, but a long list is sent in pieces, with other requests served in between. A short list has an ETag, and is a 304 for a
+ * The same as `json`, but long lists are sent in pieces, with other requests served in between. A short list has an ETag, and is a 304 for a
  * `request` that names it: a page that asks again and again then costs a few bytes.
  */
 export function jsonInSlices(
@@ -56,12 +56,12 @@ export function jsonInSlices(
   headers: Record<string, string> = {},
   request?: Request,
 ): Response {
-  if (!isList(body)) return json(status, body, headers)
   const pieces = piecesOf(body)
   const init = { status, headers: { 'content-type': 'application/json', ...headers } }
   const first = pieces.next()
   const second = pieces.next()
-  if (first.done === true || second.done === true) return listOrKnown(first.value ?? '', init, request)
+  if (first.done === true || second.done === true)
+    return isList(body) ? listOrKnown(first.value ?? '', init, request) : new Response(first.value ?? '', init)
   const encoder = new TextEncoder()
   const pace = createPace()
   const stream = new ReadableStream<Uint8Array>({
@@ -87,16 +87,39 @@ function listOrKnown(
   return new Response(text, { status, headers: { ...headers, etag } })
 }
 
-function* piecesOf({ data, ...rest }: { data: unknown[] }): Generator<string, undefined> {
-  let text = '{"data":['
-  for (const [index, row] of data.entries()) {
-    text += `${index === 0 ? '' : ','}${JSON.stringify(row)}`
-    if (text.length < pieceCharacters) continue
-    yield text
-    text = ''
+function* piecesOf(body: unknown): Generator<string, undefined> {
+  let piece = ''
+  for (const text of textsOf(body, listsDepth)) {
+    piece += text
+    if (piece.length < pieceCharacters) continue
+    yield piece
+    piece = ''
   }
-  const end = JSON.stringify(rest).slice(1)
-  yield text + (end === '}' ? ']}' : `],${end}`)
+  if (piece !== '') yield piece
+}
+
+/** Where lists can be long: members of the body, or of its `data`. */
+const listsDepth = 2
+
+/** The text of `JSON.stringify`, with a part for each row of these lists. */
+function* textsOf(value: unknown, depth: number): Generator<string> {
+  if (Array.isArray(value)) {
+    for (const [index, row] of value.entries()) yield `${index === 0 ? '[' : ','}${JSON.stringify(row) ?? 'null'}`
+    yield value.length === 0 ? '[]' : ']'
+  } else if (depth > 0 && isRecord(value)) {
+    let isFirst = true
+    for (const [name, member] of Object.entries(value)) {
+      if (member === undefined || typeof member === 'function') continue
+      yield `${isFirst ? '{' : ','}${JSON.stringify(name)}:`
+      yield* textsOf(member, depth - 1)
+      isFirst = false
+    }
+    yield isFirst ? '{}' : '}'
+  } else yield JSON.stringify(value)
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !('toJSON' in value)
 }
 
 /** Words that never change their meaning. Most are those of OpenRouter's clients. */

@@ -6,7 +6,6 @@ import type { Role } from '../../../db/schema/value-names.ts'
 import type { Actor } from '../../../db/tables/admin-changes.ts'
 import type { Basis } from '../../../db/write/change-queue.ts'
 import { Fault } from '../../fault.ts'
-import { isList } from '../../http/reply.ts'
 import { checkKeyState } from '../../keys/api-key.ts'
 import { actOf, checkRole } from '../../keys/roles.ts'
 import { sessionEnded } from '../../page/sessions.ts'
@@ -86,12 +85,18 @@ export function createOperationRunner<Context extends RunnerContext>(
   }
 }
 
-/** What `JSON.stringify` would keep. A list is converted row by row, since a long one takes long. */
+/** What `JSON.stringify` would keep. Each list of the response is converted row by row, since a long one takes long. */
 async function toPlain(response: unknown): Promise<unknown> {
-  if (!isList(response)) return JSON.parse(JSON.stringify(response)) as unknown
-  const plain = JSON.parse(JSON.stringify({ ...response, data: [] })) as object
-  const data = await mapInSlices(response.data, (row) => JSON.parse(JSON.stringify(row)) as unknown)
-  return { ...plain, data }
+  if (typeof response !== 'object' || response === null || Array.isArray(response)) return copyOf(response)
+  const lists = Object.entries(response).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))
+  const plain = copyOf({ ...response, ...Object.fromEntries(lists.map(([name]) => [name, []])) }) as object
+  const copies: [string, unknown[]][] = []
+  for (const [name, rows] of lists) copies.push([name, await mapInSlices(rows, copyOf)])
+  return { ...plain, ...Object.fromEntries(copies) }
+}
+
+function copyOf(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value)) as unknown
 }
 
 /** @throws Fault `unauthorized` for a key that is no longer in use, or a session that has ended */

@@ -1,5 +1,6 @@
 // Operations that only read: they answer while changes wait for each other, and a long answer lets the event loop turn.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { sliceMilliseconds } from '../../../db/read/pace.ts'
 import { createOperationRunner, operation } from '../../../src/admin/operation/operation.ts'
 import type { OperationName } from '../../../src/admin/operations.ts'
@@ -82,8 +83,8 @@ test('the answer of an operation is made plain', async () => {
   expect(Object.keys(answer as object)).toEqual(['ok', 'data'])
 })
 
-test('the answer of an operation is made plain in slices', async () => {
-  const slow = operation(type({}), async () => ({ data: slowRows }))
+test.each(['data', 'changes'])('the answer of an operation is made plain in slices, whose list is %s', async (list) => {
+  const slow = operation(type({}), async () => ({ [list]: slowRows }))
   const run = createOperationRunner({ slow }, latchkey.server.context)
   expect(await turnsDuring(() => run('slow', {}))).toBeGreaterThan(slowRows.length / 2)
 })
@@ -103,8 +104,25 @@ test.each<[name: string, body: unknown]>([
   expect(response.headers.get('cache-control')).toBe('no-store')
 })
 
-test('a long list is written in slices', async () => {
-  const turned = await turnsDuring(() => jsonInSlices(200, { data: slowRows }).text())
+test('whatever is written is what JSON.stringify would write', async () => {
+  const value = fc.oneof(fc.jsonValue(), fc.constantFrom(undefined, new Date(0), Number.NaN))
+  const body = fc.oneof(
+    fc.jsonValue(),
+    fc.dictionary(fc.string(), fc.oneof(value, fc.array(value), fc.dictionary(fc.string(), value))),
+  )
+  await fc.assert(
+    fc.asyncProperty(body, async (each) => {
+      expect(await jsonInSlices(200, each).text()).toBe(JSON.stringify(each))
+    }),
+  )
+})
+
+test.each<[name: string, body: object]>([
+  ['a long list', { data: slowRows }],
+  ['a list beside others', { ok: true, changes: slowRows }],
+  ['a list within data', { data: { ok: true, changes: slowRows } }],
+])('%s is written in slices', async (_, body) => {
+  const turned = await turnsDuring(() => jsonInSlices(200, body).text())
   expect(turned).toBeGreaterThan(slowRows.length / 2)
 })
 
