@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { inspectEvents } from '../../src/inference/event-inspector.ts'
 import { inspectJson } from '../../src/inference/json-inspector.ts'
-import type { Inspector } from '../../src/inference/usage.ts'
+import { errorWordOf, type Inspector } from '../../src/inference/usage.ts'
 
 /** Runs bytes through in the given pieces. */
 function run(inspector: Inspector, bytes: Uint8Array, cuts: number[] = []) {
@@ -431,4 +431,15 @@ describe('an event stream', () => {
       }),
     )
   })
+})
+
+test.each([
+  [{ error: { code: 'context_length_exceeded', type: 'invalid_request_error' } }, 'context_length_exceeded'],
+  [{ error: { code: '429', type: 'rate_limit_error' } }, 'rate_limit_error'],
+  [{ error: { code: 429, type: 'a message with spaces', metadata: { error_type: 'upstream_busy' } } }, 'upstream_busy'],
+  [{ error: { type: 'x'.repeat(65) } }, undefined],
+  [{ object: 'error', type: 'BadRequestError', code: 400 }, 'BadRequestError'],
+  [{ type: 'BadRequestError' }, undefined],
+])('the word of the error in %j is %p', (response, word) => {
+  expect(errorWordOf(response)).toBe(word as never)
 })

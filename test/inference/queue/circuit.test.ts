@@ -111,3 +111,12 @@ test('the list has what rests, the server before its models', () => {
   expect(created.list(gpu, 5_002)).toHaveLength(1)
   expect(created.list(cpu, 0)).toEqual([])
 })
+
+test('a server remembers a thousand models that rest, and takes others once some no longer do', () => {
+  const created = circuits()
+  for (let model = 0; model < 1_000; model += 1) created.noteLimited(gpu, `m${model}`, 1_000, 0)
+  created.noteLimited(gpu, 'late', 1_000, 0)
+  expect([created.rests(gpu, 'm999', 0), created.rests(gpu, 'late', 0)]).toEqual([true, false])
+  created.noteLimited(gpu, 'late', 1_000, 1_000)
+  expect([created.rests(gpu, 'm999', 1_000), created.rests(gpu, 'late', 1_000)]).toEqual([false, true])
+})
