@@ -28,6 +28,30 @@ test('an address that is taken is refused, not shared', async () => {
   }
 })
 
+test('a plain path is matched letter by letter, and what would stand for other text in it stands for nothing', async () => {
+  const { port, drain } = await listen({ ...loopback, plainPaths: ['/v1/plain', '/:x/y', '/*'] }, async (_, peer) =>
+    Response.json(peer.sentSegments ?? 'plain'),
+  )
+  const sent = async (target: string) => {
+    const { socket, answer } = openRawRequest(`http://127.0.0.1:${port}`, 'GET', { connection: 'close' }, target)
+    const { body } = await answer
+    socket.destroy()
+    return JSON.parse(body)
+  }
+  try {
+    for (const target of ['/v1/plain', '/v1/plain?a=/../b']) expect(await sent(target)).toBe('plain')
+    for (const [target, segments] of [
+      ['/v1/other', ['v1', 'other']],
+      ['/../y', ['..', 'y']],
+      ['/v1/x/../plain', ['v1', 'x', '..', 'plain']],
+      ['/v1/pl%61in', ['v1', 'plain']],
+    ] as const)
+      expect(await sent(target)).toEqual(segments)
+  } finally {
+    await drain()
+  }
+})
+
 test('draining lets a running request end and takes no new one', async () => {
   const { promise: isInside, resolve: enter } = Promise.withResolvers<void>()
   const { promise: mayLeave, resolve: leave } = Promise.withResolvers<void>()
