@@ -16,6 +16,7 @@ type Row = [name: string, body: () => Promise<string>, reason: string, headers?:
 const withFields = (fields: Record<string, string | undefined>) => async () => goodForm(latchkey, fields)
 const withToken = (change: (token: string) => string) => async () =>
   goodForm(latchkey, { subject_token: change(await latchkey.sign()) })
+const json = (form: string) => JSON.stringify(Object.fromEntries(new URLSearchParams(form)))
 const accessToken = 'urn:ietf:params:oauth:token-type:access_token'
 const required = ['grant_type', 'subject_token_type', 'federation_policy_id', 'subject_token']
 const single = [...required, 'requested_token_type', 'scope']
@@ -28,7 +29,7 @@ const badRequests: Row[] = [
   ),
   ['the same scope twice', async () => `${await goodForm(latchkey)}&scope=inference`, 'field_repeated'],
   ['no body', async () => '', 'field_missing'],
-  ['JSON', async () => '{}', 'content_type', { 'content-type': 'application/json' }],
+  ['JSON', async () => json(await goodForm(latchkey)), 'content_type', { 'content-type': 'application/json' }],
   ['a form called text', withFields({}), 'content_type', { 'content-type': 'text/plain' }],
   ['a type that only begins well', withFields({}), 'content_type', { 'content-type': `${formType}2` }],
   ['another charset', withFields({}), 'content_type', { 'content-type': `${formType}; charset=utf-16` }],
