@@ -15,6 +15,8 @@ export type ReadinessContext = {
     readonly issuers: ReadonlyMap<string, Issuer>
   }
   isWritable: () => Promise<boolean>
+  /** How long that is waited for; by default `probeMillisecondsDefault`. */
+  probeMillisecondsMax?: number
   follow: { isUpToDate: () => boolean }
   signingKeys: Pick<SigningKeys, 'current'>
   issuerKeys: Pick<IssuerKeys, 'stateOf'>
@@ -36,8 +38,11 @@ export type Readiness = {
   isStopping: () => boolean
 }
 
+/** Who asks waits five seconds. A probe whose outcome is unknown ends when the database is back. */
+const probeMillisecondsDefault = 2_000
+
 export function createReadiness(context: ReadinessContext): Readiness {
-  const { registry, follow, isWritable, retention, log } = context
+  const { registry, follow, isWritable, retention, log, probeMillisecondsMax = probeMillisecondsDefault } = context
   const countFailing = createFailureCount(context)
   let isStopping = false
   let before = 'ready'
@@ -48,7 +53,7 @@ export function createReadiness(context: ReadinessContext): Readiness {
         isStopping,
         isDatabaseReached,
         // A probe of a server that does not respond takes long.
-        isWritable: !isDatabaseReached || (await isWritable()),
+        isWritable: !isDatabaseReached || (await isTrueWithin(probeMillisecondsMax, isWritable())),
         isInGrace: context.grace?.isUsed() === true,
         isUsageWaiting: (context.grace?.rows() ?? 0) > 0,
         hasSigningKey: hasSigningKey(context),
@@ -67,6 +72,16 @@ export function createReadiness(context: ReadinessContext): Readiness {
       isStopping = true
     },
     isStopping: () => isStopping,
+  }
+}
+
+async function isTrueWithin(milliseconds: number, work: Promise<boolean>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, milliseconds, false)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -133,3 +133,12 @@ test('a crowd that asks whether the server is ready looks at the issuers once a 
   await check()
   expect(looks).toBe(2)
 })
+
+test('a probe commit whose outcome stays unknown makes the server not ready, and keeps nobody waiting', async () => {
+  const { context } = federation.server
+  const probed = Promise.withResolvers<boolean>()
+  const readiness = createReadiness({ ...context, isWritable: () => probed.promise, probeMillisecondsMax: 1 })
+  expect((await readiness.check()).failing).toEqual(['writer'])
+  probed.resolve(true)
+  expect((await readiness.check()).failing).toEqual([])
+})
