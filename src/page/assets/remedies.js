@@ -57,13 +57,15 @@ const deeds = {
 }
 
 const shownMax = 3
+const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** A button or link for an operation; nothing for a role that may not do it. @param {Page} page @param {string} operation @param {string} name @param {{ area?: string, isNamed?: boolean }} [more] */
 export function deed(page, operation, name, { area = '', isNamed = false } = {}) {
   const found = deeds[operation]
   if (found === undefined || !page.may(/** @type {any} */ (operation))) return nothing
   const { text, to, post, done } = found
-  const label = `${text} ${name}`.slice(0, 120)
+  // An id says nothing to who hears it.
+  const label = isId.test(name) ? text : `${text} ${name}`.slice(0, 120)
   const words = isNamed ? html`${text} <span class="muted">${stored(name, 60)}</span>` : text
   if (to !== undefined) return html`<a class="button" href=${to(name, area)} aria-label=${label}>${words}</a>`
   const act = async () => {
