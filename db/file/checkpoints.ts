@@ -1,5 +1,6 @@
 // When the write-ahead log moves into the main file, and which connection does it: the owner's own, or, once there is one, that of the
 // reader alone (reader-thread.ts). Never both: db/README.md says why.
+import type { BoundStatement } from '../write/rows.ts'
 import type { ConnectedClient } from './connection.ts'
 import type { Reader } from './reader.ts'
 
@@ -68,4 +69,11 @@ export function createCheckpoints(
       await set()
     },
   }
+}
+
+/** About how much a commit adds to the log. */
+export function charactersIn(statements: readonly BoundStatement[]): number {
+  let characters = 0
+  for (const { args } of statements) for (const arg of args) if (typeof arg === 'string') characters += arg.length
+  return characters
 }

@@ -8,7 +8,7 @@ import type { Patience } from '../remote/commit-once.ts'
 import type { SharedDatabase } from '../remote/shared-database.ts'
 import { isUnfinishedCopy, latestSchema, migrate, newerSchema, readVersion, unfinishedCopy } from '../schema/migrate.ts'
 import type { BoundStatement } from '../write/rows.ts'
-import { createCheckpoints } from './checkpoints.ts'
+import { charactersIn, createCheckpoints } from './checkpoints.ts'
 import { busyMilliseconds, type ConnectedClient, connect, letGo } from './connection.ts'
 import { heldRefusal, type OpenRefusal, refusalOf, writeObstacle } from './file-errors.ts'
 import { createReader, type Reader } from './reader.ts'
@@ -76,6 +76,12 @@ const logBytes = 32 * 1024 * 1024
 
 /** A file with fewer pages (1 MiB) is read in less time than a slice of work may take. */
 const readerPagesMin = 256
+
+/**
+ * A longer change begins with the start of the second connection, whose thread then runs the checkpoints: that of a commit of 30 MB would hold the
+ * event loop for 100 ms.
+ */
+const changeCharactersMax = 4 * 1024 * 1024
 
 /** The files that this process has open: the lock keeps out other processes only. */
 const openPaths = new Set<string>()
@@ -170,7 +176,10 @@ async function toDatabase(
     shared: undefined,
     migratedFrom,
     commit: client.commit,
-    commitInSlices: client.commitInSlices,
+    commitInSlices: async (statements) => {
+      if (charactersIn(statements) > changeCharactersMax) await reader.read('select 1')
+      return client.commitInSlices(statements)
+    },
     reader: createOrm({ execute: (statement) => readBeside(client, reader, statement) }),
     readingMilliseconds: () => {
       const since = reader.readingSince()

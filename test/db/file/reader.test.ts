@@ -172,6 +172,17 @@ test('once there is a reader, the first connection runs no checkpoint', async ()
   await database.close()
 })
 
+test('a change of many megabytes leaves its checkpoint to the reader, and a small one does not start it', async () => {
+  const database = await open()
+  const pagesByCommits = async () => Number((await database.client.execute('pragma wal_autocheckpoint')).rows[0]?.[0])
+  const name = (text: string) => ({ sql: 'update write_probe set at = length(?)', args: [text] })
+  await database.commitInSlices([put(0), name('x')])
+  expect(await pagesByCommits()).toBe(4_096)
+  await database.commitInSlices([name('x'.repeat(5_000_000)), name('x')])
+  expect(await pagesByCommits()).toBe(0)
+  await database.close()
+})
+
 test('while checkpoints are held, none runs', async () => {
   const database = await open()
   await fill(database)
