@@ -133,11 +133,10 @@ function noteExchange(
     return
   }
   if (!isReason(reason)) return
-  // Before the signature is verified, anyone who knows the id of a policy can be refused under it.
-  const isVerified = isAfterSignature(reason)
-  if (isVerified) noteRefusal(policyId, reason, at)
+  // Of any reason, as the counts of exchanges: an administrator compares the two.
+  noteRefusal(policyId, reason, at)
   if (stepsOfIssuer.includes(stepOf(reason))) noteRefusal(issuerId, reason, at)
-  else if (isVerified) used.set(issuerId, at)
+  else if (isAfterSignature(reason)) used.set(issuerId, at)
 }
 
 function mergeUses(older: LastUseRow | undefined, newer: LastUseRow): LastUseRow {

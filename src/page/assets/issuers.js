@@ -14,6 +14,7 @@ import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { ago, at, badge, brief, copyable, count, empty, facts, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
+import { lastRefused } from './policy.js'
 import { go, href } from './router.js'
 
 const soonMilliseconds = 30 * 86_400_000
@@ -77,7 +78,7 @@ function list(page) {
         { title: 'CA expires', cell: ({ ca_expires_at }) => expiry(ca_expires_at), value: (row) => row.ca_expires_at },
         { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at), value: (row) => row.last_used_at },
         {
-          title: 'Last refused',
+          title: 'Last invalid token',
           value: ({ last_refused_at }) => last_refused_at,
           cell: ({ last_refused_at, last_refused_reason }) =>
             html`${ago(last_refused_at)} <span class="muted mono">${last_refused_reason}</span>`,
@@ -189,5 +190,6 @@ function issuerFacts(issuer) {
     ...factsOf(issuer),
     ['Strangers get its tokens', sharedAnswers[issuer.shared === null ? '' : issuer.shared ? 'true' : 'false']],
     ['Last used', ago(issuer.last_used_at)],
+    ['Last invalid token', lastRefused(issuer)],
   ])
 }

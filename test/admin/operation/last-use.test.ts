@@ -62,20 +62,25 @@ describe('an exchange', () => {
 })
 
 describe('somebody who only knows the id of a policy', () => {
-  test('cannot make it, its key or its issuer look used, nor policy and key look refused', async () => {
-    const [policy, key] = [await policyUse(), await keyUse('target')]
-    tick()
+  test('cannot make it, its key or its issuer look used, nor the key look refused', async () => {
+    const [policy, key, issuer] = [await policyUse(), await keyUse('target'), await issuerUse()]
+    const last_refused_at = tick()
     const [head, payload] = (await latchkey.mint()).split('.')
     const forged = `${head}.${payload}.${(await latchkey.mint({ sub: 'x' })).split('.')[2]}`
     const outcomes = [await latchkey.exchange(forged), await latchkey.exchange('no token')]
     await latchkey.admin('policies.pause', { policy: 'policy' })
+    const refusedAs = async (last_refused_reason: string) =>
+      expect(await policyUse()).toEqual({ ...policy, last_refused_at, last_refused_reason })
+    await refusedAs('subject_token_not_jwt')
     outcomes.push(await latchkey.exchange(forged))
+    await refusedAs('policy_paused')
     await latchkey.admin('policies.resume', { policy: 'policy' })
     await latchkey.admin('keys.disable', { key: 'target' })
     outcomes.push(await latchkey.exchange(forged))
     await latchkey.admin('keys.enable', { key: 'target' })
     expect(outcomes.map(({ status }) => status)).toEqual([400, 400, 400, 400])
-    expect([await policyUse(), await keyUse('target')]).toEqual([policy, key])
+    await refusedAs('key_disabled')
+    expect([await keyUse('target'), (await issuerUse()).last_used_at]).toEqual([key, issuer.last_used_at])
   })
 })
 
