@@ -216,6 +216,22 @@ describe('a budget', () => {
     expect([tokens.requests_without_cost, await finding()]).toEqual([undefined, undefined])
   })
 
+  test('of a single key in dollars is named by the doctor where a model has no price', async () => {
+    const key = await createKey({ limit: 5 })
+    const finding = async () => {
+      const { findings } = await latchkey.admin<{ findings: Row[] }>('doctor.examine', { organization: 'default' })
+      return findings.find(({ code, names }) => code === 'budget_cost_unknown' && [names].flat().includes(key.name))
+    }
+    latchkey.upstream.answer.current = priced(0.6)
+    await ask(key)
+    expect(await finding()).toBeUndefined()
+    latchkey.upstream.answer.current = () => Response.json(answer)
+    await ask(key)
+    expect(await finding()).toMatchObject({ level: 'warning', operation: 'prices.set' })
+    await latchkey.admin('keys.update', { key: key.name, limit: null })
+    expect(await finding()).toBeUndefined()
+  })
+
   test('is one of several: the one with the latest reset is named', async () => {
     const key = await createKey()
     const fields = { organization: 'default', applies_to: { keys: [key.name] } }

@@ -29,7 +29,9 @@ export type OrganizationFacts = {
 }
 
 /** Requests that budgets in dollars counted as free lately, because their models have no price; `models` has an empty text for none. */
-export type UnpricedFacts = { requests: number; models: Set<string>; budgets: Set<string> }
+export type UnpricedRequests = { requests: number; models: Set<string>; names: Set<string> }
+/** By whose budgets they are: those of many keys, and those of single ones. */
+export type UnpricedFacts = { budgets: UnpricedRequests; keys: UnpricedRequests }
 
 /** A budget that refuses requests: of `count` values, some of which are in `values`; none where it counts everything together. `resetsAt`: of the last. */
 export type SpentBudget = { name: string; values: string[]; count: number; resetsAt: number }
@@ -144,24 +146,27 @@ const spentValuesMax = 5
 
 function judgeUnpriced({ unpriced }: OrganizationFacts, within: string): Finding[] {
   if (unpriced === undefined) return []
-  const budgets = [...unpriced.budgets]
-  const models = [...unpriced.models].filter((model) => model !== '')
-  const [model = ''] = models
-  const named = models.length === 1 ? shellWord(model) : 'MODEL'
-  const why = models.length === 0 ? 'their cost is unknown' : `no price is set for ${listNames(models)}`
-  const requests = amountText(unpriced.requests, 'requests')
+  const { budgets, keys } = unpriced
   return [
-    finding(
-      {
-        level: 'warning',
-        area: 'budgets',
-        code: 'budget_cost_unknown',
-        message: `${counted(budgets, 'budget', 'budgets')} in dollars${within} counted ${requests} of the last day as free, because ${why}: ${listNames(budgets)}`,
-        action: `latchkey prices set ${named} --prompt DOLLARS --completion DOLLARS`,
-      },
-      budgets,
-    ),
+    ...unpricedFinding(budgets, `${counted([...budgets.names], 'budget', 'budgets')} in dollars${within}`),
+    ...unpricedFinding(keys, `The dollar limits of ${counted([...keys.names], 'key', 'keys')}${within}`),
   ]
+}
+
+function unpricedFinding({ requests, models, names }: UnpricedRequests, who: string): Finding[] {
+  if (requests === 0) return []
+  const listed = [...models].filter((model) => model !== '')
+  const [model = ''] = listed
+  const named = listed.length === 1 ? shellWord(model) : 'MODEL'
+  const why = listed.length === 0 ? 'their cost is unknown' : `no price is set for ${listNames(listed)}`
+  const about = {
+    level: 'warning',
+    area: 'budgets',
+    code: 'budget_cost_unknown',
+    message: `${who} counted ${amountText(requests, 'requests')} of the last day as free, because ${why}: ${listNames([...names])}`,
+    action: `latchkey prices set ${named} --prompt DOLLARS --completion DOLLARS`,
+  } as const
+  return [finding(about, [...names])]
 }
 
 /** One failed attempt can be a receiver that starts. */

@@ -80,8 +80,7 @@ function list(page) {
         {
           title: 'Last invalid token',
           value: ({ last_refused_at }) => last_refused_at,
-          cell: ({ last_refused_at, last_refused_reason }) =>
-            html`${ago(last_refused_at)} <span class="muted mono">${last_refused_reason}</span>`,
+          cell: lastRefused,
         },
       ],
     })}`

@@ -47,7 +47,7 @@ export function enabledSwitch(page, policy) {
   return switchButton({ label: `Enabled: ${name.slice(0, 80)}`, on: enabled, onClick })
 }
 
-/** @param {Policy} policy */
+/** @param {{ last_refused_at?: string | null | undefined, last_refused_reason?: string | null | undefined }} row */
 export function lastRefused({ last_refused_at: time, last_refused_reason: reason }) {
   return time ? html`${ago(time)} <span class="muted mono">${reason}</span>` : ago(time)
 }

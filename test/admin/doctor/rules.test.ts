@@ -76,6 +76,10 @@ const upstream = (facts: Partial<UpstreamFacts>) =>
 const policies = (problem: Parameters<OrganizationFacts['policies']['names']['get']>[0], ...names: string[]) =>
   ofOrganization({ policies: { total: names.length, names: new Map([[problem, names]]) } })
 
+const unpriced = (requests: number, ...names: string[]) => ({
+  ...{ requests, models: new Set(requests === 0 ? [] : ['echo']), names: new Set(names) },
+})
+
 const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expected: string[]][] = [
   ['an organization in order', () => ofOrganization({}), []],
   ['keys that failed to be fetched, but are fresh enough', () => keys(13, 9), ['note issuer_fetch_failed']],
@@ -126,9 +130,14 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
     'a budget in dollars with requests of unknown cost',
     () =>
       ofOrganization({
-        unpriced: { requests: 3, models: new Set(['echo']), budgets: new Set(['repositories']) },
+        unpriced: { budgets: unpriced(3, 'repositories'), keys: unpriced(0) },
       }),
     ['warning budget_cost_unknown'],
+  ],
+  [
+    'such a budget and keys with a limit in dollars',
+    () => ofOrganization({ unpriced: { budgets: unpriced(3, 'repositories'), keys: unpriced(3, 'ci') } }),
+    ['warning budget_cost_unknown', 'warning budget_cost_unknown'],
   ],
   ['a server in order', () => ofServer({}), []],
   [
