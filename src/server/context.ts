@@ -204,7 +204,7 @@ export async function openServing(
   const { key: masterKey, hex } = await openMasterKeyText(admin.config.masterKey, rows)
   const signingKeys = await openSigningKeys(rows, masterKey)
   admin.follow.onSigningKeys.push(async () => signingKeys.load(await listSigningKeys(admin.orm)))
-  const reachability = createReachability()
+  const reachability = createReachability(admin.now)
   const readiness = createReadiness({ ...admin, signingKeys, reachability })
   const accessLog = openAccessLog(admin.config.accessLog, { ...admin.config, log: admin.log })
   const page = admin.config.adminPage ? createAdminPage(admin, pageUrl) : undefined

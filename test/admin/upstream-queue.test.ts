@@ -63,7 +63,15 @@ test('shows since and until when an upstream rests, and the doctor finds it', as
   const [rest] = upstreams[0]?.rests ?? []
   expect(rest?.model).toBeNull()
   expect(Date.parse(rest?.until ?? '')).toBeGreaterThan(Date.parse(rest?.since ?? ''))
-  const { findings } = await latchkey.admin<OperationResponse<'doctor.examine'>>('doctor.examine')
-  const codes = findings.map(({ code }) => code).filter((code) => code.startsWith('upstream_'))
-  expect(codes).toEqual(['upstream_resting'])
+  expect(upstreams[0]?.failing).toMatchObject({ failures: 3, problem: 'it responded with 500' })
+  const found = async () => {
+    const { findings } = await latchkey.admin<OperationResponse<'doctor.examine'>>('doctor.examine')
+    return findings.filter(({ code }) => code.startsWith('upstream_')).map(({ level, code }) => `${level} ${code}`)
+  }
+  expect(await found()).toEqual(['error upstream_failing'])
+  // It has other models, so that requests still have nowhere else to go.
+  await latchkey.admin('upstreams.add', { name: 'spare', base_url: gpu.url, models: ['n'] })
+  expect(await found()).toEqual(['error upstream_failing'])
+  await latchkey.admin('upstreams.update', { upstream: 'spare', models: ['*'] })
+  expect(await found()).toEqual(['warning upstream_resting'])
 })

@@ -5,7 +5,8 @@ import { drawQueue } from '../../scripts/upstreams-top.ts'
 type Queue = Parameters<typeof drawQueue>[0]
 const at = '2026-11-26T20:15:42.000Z'
 const server = (fields: Partial<Queue['upstreams'][number]> = {}): Queue['upstreams'][number] => ({
-  ...{ name: 'gpu-1', running: 3, max_running: 16, waiting: 0, rests: [], probe: null, tokens_per_second: 812.4 },
+  ...{ name: 'gpu-1', running: 3, max_running: 16, waiting: 0, rests: [], probe: null },
+  ...{ failing: null, tokens_per_second: 812.4 },
   ...fields,
 })
 const rest = (model: string | null) => ({ model, since: at, until: '2026-11-26T20:16:00.000Z' })

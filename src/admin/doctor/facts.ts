@@ -17,7 +17,7 @@ import { readSpace } from '../../runtime/disk-space.ts'
 import { describeDenial, statIfReachable } from '../../runtime/file-access.ts'
 import { firstToExpire, type Validity } from '../../values/certificates.ts'
 import type { Needs } from '../operation/context.ts'
-import type { IssuerFacts, UpstreamFacts } from './issuer-rules.ts'
+import { type IssuerFacts, isDown, type UpstreamFacts } from './issuer-rules.ts'
 import { budgetShare, type FailingWebhook, type OrganizationFacts, type PolicyFacts } from './organization-rules.ts'
 import type { BackupFacts, ServerFacts } from './server-rules.ts'
 import { readSpentBudgets } from './spent-budgets.ts'
@@ -137,15 +137,21 @@ function expiryIn({ jwks, keysExpireAt, keyBundle, bundleSignerId }: Issuer): Is
 
 export type UpstreamContext = Needs<'registry' | 'reachability' | 'circuits' | 'probes' | 'monotonic'>
 
-export function readUpstreamFacts(context: UpstreamContext): Promise<UpstreamFacts[]> {
+export async function readUpstreamFacts(context: UpstreamContext): Promise<UpstreamFacts[]> {
   const { registry, reachability, circuits, probes, monotonic } = context
   const at = monotonic()
-  return mapInSlices(registry.upstreamsInOrder, (upstream) => ({
-    name: upstream.name,
-    ca: validityIn(upstream.caPem),
-    isFailing: reachability?.of(upstream) === false,
+  const all = await mapInSlices(registry.upstreamsInOrder, (upstream) => ({
+    upstream,
+    failing: reachability?.failing(upstream),
     restsFor: restOf(circuits?.list(upstream, at), at),
     probeProblem: probes?.of(upstream)?.problem,
+  }))
+  const working = all.filter((each) => !isDown(each)).map(({ upstream }) => upstream)
+  return mapInSlices(all, ({ upstream, ...state }) => ({
+    ...state,
+    name: upstream.name,
+    ca: validityIn(upstream.caPem),
+    hasOthers: upstream.models.every((pattern) => working.some((other) => other.serves(pattern))),
   }))
 }
 

@@ -1,6 +1,7 @@
 // When issuers and upstreams need attention: their keys, their clocks and the certificates of their CAs. Rules only.
 
 import { expiryWarningOf } from '../../federation/issuer/key-expiry.ts'
+import type { FailureRun } from '../../inference/upstream/reachability.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import type { Validity } from '../../values/certificates.ts'
 import { dayText, durationText, type Finding, finding } from './findings.ts'
@@ -131,32 +132,34 @@ function judgeClock({ clockDifferences, clockSkewSeconds }: IssuerFacts, who: st
 export type UpstreamFacts = {
   name: string
   ca: Validity | undefined
-  /** Whether the last request to it got no usable response. */
-  isFailing: boolean
+  /** Undefined unless the last request to it got no usable response. */
+  failing: FailureRun | undefined
   /** Milliseconds since requests avoid it after failures. */
   restsFor: number | undefined
   /** Why its last probe failed. */
   probeProblem: string | undefined
+  /** Whether servers that work have all of its models. */
+  hasOthers: boolean
 }
 
-export function judgeUpstream({ name, ca, isFailing, restsFor, probeProblem }: UpstreamFacts, now: number): Finding[] {
+/** One failure can be a single request. */
+const failuresMin = 3
+
+/** Whether an upstream fails again and again, so that requests need another one. */
+export function isDown({
+  failing,
+  restsFor,
+  probeProblem,
+}: Pick<UpstreamFacts, 'failing' | 'restsFor' | 'probeProblem'>) {
+  return probeProblem !== undefined || restsFor !== undefined || (failing?.failures ?? 0) >= failuresMin
+}
+
+export function judgeUpstream(facts: UpstreamFacts, now: number): Finding[] {
+  const { name, ca } = facts
   const which = `the upstream ${JSON.stringify(name)}`
   const expiry = ca && judgeExpiry(ca, now)
-  const action = `latchkey upstreams check ${shellWord(name)}`
-  const failing: FindingInput = {
-    ...{ level: 'warning', code: 'upstream_failing', action },
-    message: `The last request to ${which} got no response, or one with a status of 500 or more`,
-  }
-  const resting = (milliseconds: number): FindingInput => ({
-    ...{ level: 'warning', code: 'upstream_resting', action },
-    message: `Requests avoid ${which}, which has failed for ${durationText(milliseconds / 1_000)}`,
-  })
-  const probing: FindingInput = {
-    ...{ level: 'warning', code: 'upstream_probe_failing', action },
-    message: `The probe of ${which} fails: ${probeProblem}`,
-  }
   const found: (FindingInput | undefined)[] = [
-    probeProblem !== undefined ? probing : restsFor !== undefined ? resting(restsFor) : isFailing ? failing : undefined,
+    judgeReachable(facts, which, now),
     expiry && {
       level: expiry.level,
       code: 'upstream_ca_expires',
@@ -165,6 +168,37 @@ export function judgeUpstream({ name, ca, isFailing, restsFor, probeProblem }: U
     },
   ]
   return found.flatMap((about) => (about === undefined ? [] : [finding({ area: 'upstreams', ...about }, [name])]))
+}
+
+/** It is an error where requests have nowhere else to go. */
+function judgeReachable(facts: UpstreamFacts, which: string, now: number): FindingInput | undefined {
+  const { name, failing, restsFor, probeProblem, hasOthers } = facts
+  if (failing === undefined && restsFor === undefined && probeProblem === undefined) return undefined
+  const action = `latchkey upstreams check ${shellWord(name)}`
+  const isOnly = isDown(facts) && !hasOthers
+  const more = isOnly ? '. Its requests have nowhere else to go' : ''
+  const level = isOnly ? 'error' : 'warning'
+  if (probeProblem !== undefined)
+    return {
+      level,
+      code: 'upstream_probe_failing',
+      action,
+      message: `The probe of ${which} fails: ${probeProblem}${more}`,
+    }
+  const milliseconds = Math.max(restsFor ?? 0, failing === undefined ? 0 : now - failing.since)
+  const lately = durationText(milliseconds / 1_000)
+  const last = failing === undefined ? '' : `: at the last request, ${failing.problem}`
+  if (restsFor !== undefined && !isOnly)
+    return {
+      level,
+      code: 'upstream_resting',
+      action,
+      message: `Requests avoid ${which}, which has failed for ${lately}${last}`,
+    }
+  const message = isDown(facts)
+    ? `Requests to ${which} have failed for ${lately}${last}${more}`
+    : `The last request to ${which} failed ${lately} ago: ${failing?.problem}`
+  return { level, code: 'upstream_failing', action, message }
 }
 
 const expiryMillisecondsMax = 30 * 24 * 60 * 60 * 1_000

@@ -15,6 +15,7 @@ export const queueResponse = type({
     waiting: 'number.integer',
     rests: restShape.array(),
     probe: probeShape.or('null'),
+    failing: type({ since: 'string', failures: 'number.integer', problem: 'string' }).or('null'),
     tokens_per_second: 'number',
   }).array(),
   keys: type({
@@ -42,6 +43,12 @@ function probeOf({ probes }: QueueContext, upstream: Upstream): typeof probeShap
   return { ok: problem === null, at: timeOf(at), milliseconds: Math.round(milliseconds), problem }
 }
 
+/** Null unless the last request to it failed. */
+function failingOf({ reachability }: Needs<'reachability'>, upstream: Upstream) {
+  const failing = reachability?.failing(upstream)
+  return failing === undefined ? null : { ...failing, since: timeOf(failing.since) }
+}
+
 function restsOf({ circuits, now, monotonic }: QueueContext, upstream: Upstream): (typeof restShape.infer)[] {
   const at = monotonic()
   const toTime = (milliseconds: number) => timeOf(now() + milliseconds - at)
@@ -57,7 +64,9 @@ const keysMax = 50
  * The upstreams in the order in which they are tried, and the keys whose requests run or wait at this node.
  * @throws Fault `conflict` in a process that does not serve
  */
-export async function showQueue(context: QueueContext & Needs<'registry'>): Promise<typeof queueResponse.infer> {
+export async function showQueue(
+  context: QueueContext & Needs<'registry' | 'reachability'>,
+): Promise<typeof queueResponse.infer> {
   const { dispatch, registry, now } = context
   if (dispatch === undefined) throw new Fault('conflict', 'No server runs on this database; start it: latchkey serve')
   const upstreams = registry.upstreamsInOrder.map((upstream) => {
@@ -65,7 +74,7 @@ export async function showQueue(context: QueueContext & Needs<'registry'>): Prom
     const rate = tenths(dispatch.tokensPerSecond(upstream.id))
     return {
       ...{ name: upstream.name, running: running ?? 0, max_running: upstream.maxRunning, waiting: waiting ?? 0 },
-      ...{ rests, probe, tokens_per_second: rate },
+      ...{ rests, probe, failing: failingOf(context, upstream), tokens_per_second: rate },
     }
   })
   const busiest = dispatch

@@ -110,7 +110,7 @@ export async function forward(
     }
     rejectUnusable(response)
     // Fallback goes on to another upstream after these too.
-    context.reachability.note(upstream, response.status < 500)
+    context.reachability.note(upstream, response.status < 500, `it responded with ${response.status}`)
     const credentials = removable(credentialIn(headers), firstCredential)
     return {
       upstream,

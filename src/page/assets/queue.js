@@ -45,10 +45,15 @@ const keyColumns = [
 ]
 
 /** @param {Queue['upstreams'][number]} server */
-function state({ rests, probe }) {
+function state({ rests, probe, failing }) {
   const whole = rests.find(({ model }) => model === null)
   const models = rests.length - (whole === undefined ? 0 : 1)
   const parts = [
+    failing === null
+      ? []
+      : [
+          html`${badge('bad', 'requests fail')} <span class="muted">since ${ago(failing.since)}:</span> ${stored(failing.problem, 200)}`,
+        ],
     whole === undefined ? [] : [html`${badge('bad', 'rests')} <span class="muted">since ${ago(whole.since)}</span>`],
     models === 0 ? [] : [badge('off', `${count(models)} ${models === 1 ? 'model rests' : 'models rest'}`)],
     probe?.problem === undefined || probe.problem === null

@@ -70,9 +70,14 @@ const keys = (usableHours: number, fetchFailures: number) =>
   ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600 }, fetchFailures })
 const upstream = (facts: Partial<UpstreamFacts>) =>
   judgeUpstream(
-    { name: 'gpu', ca: undefined, isFailing: false, restsFor: undefined, probeProblem: undefined, ...facts },
+    {
+      ...{ name: 'gpu', ca: undefined, failing: undefined, restsFor: undefined, probeProblem: undefined },
+      ...{ hasOthers: true, ...facts },
+    },
     now,
   )
+const failing = (failures: number) => ({ since: now - 9_000, failures, problem: 'it responded with 502' })
+const alone = { hasOthers: false }
 const policies = (problem: Parameters<OrganizationFacts['policies']['names']['get']>[0], ...names: string[]) =>
   ofOrganization({ policies: { total: names.length, names: new Map([[problem, names]]) } })
 
@@ -94,13 +99,22 @@ const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expecte
   ['no private CA', () => ofIssuer({ ca: undefined }), []],
   ['a CA of an upstream', () => upstream({ ca: validFor(29) }), ['warning upstream_ca_expires']],
   ['an upstream without a CA', () => upstream({}), []],
-  ['an upstream that fails', () => upstream({ isFailing: true }), ['warning upstream_failing']],
+  ['an upstream that fails', () => upstream({ failing: failing(1) }), ['warning upstream_failing']],
   [
     'an upstream whose probe fails',
-    () => upstream({ isFailing: true, restsFor: 0, probeProblem: 'it responds with 503' }),
+    () => upstream({ failing: failing(9), restsFor: 0, probeProblem: 'it responds with 503' }),
     ['warning upstream_probe_failing'],
   ],
-  ['an upstream that rests', () => upstream({ isFailing: true, restsFor: 0 }), ['warning upstream_resting']],
+  ['an upstream that rests', () => upstream({ failing: failing(3), restsFor: 0 }), ['warning upstream_resting']],
+  ['one failure of the only upstream', () => upstream({ ...alone, failing: failing(2) }), ['warning upstream_failing']],
+  ['the only upstream that fails', () => upstream({ ...alone, failing: failing(3) }), ['error upstream_failing']],
+  ['the only upstream that rests', () => upstream({ ...alone, restsFor: 0 }), ['error upstream_failing']],
+  [
+    'the only upstream whose probe fails',
+    () => upstream({ ...alone, probeProblem: 'it responds with 503' }),
+    ['error upstream_probe_failing'],
+  ],
+  ['the only upstream in order', () => upstream(alone), []],
   ['tokens from the future', () => ofIssuer({ clockDifferences: [-20, -9, -8, 4] }), ['warning clock_behind']],
   ['one token from the future', () => ofIssuer({ clockDifferences: [-20, 1, 1] }), []],
   ['old tokens, each of which may be used again', () => ofIssuer({ clockDifferences: [1_800, 1_900] }), []],
@@ -289,6 +303,19 @@ test('a spent budget is named with its values, some of many, and with the time o
   })
 })
 
+test('an upstream says since when its requests fail, what came instead, and whether they have nowhere else to go', () => {
+  const messages = [
+    { failing: failing(3), restsFor: 2_000 },
+    { ...alone, failing: failing(3) },
+    { failing: failing(1) },
+  ]
+  expect(messages.flatMap(upstream).map(({ message }) => message)).toEqual([
+    'Requests avoid the upstream "gpu", which has failed for 9 seconds: at the last request, it responded with 502',
+    'Requests to the upstream "gpu" have failed for 9 seconds: at the last request, it responded with 502. Its requests have nowhere else to go',
+    'The last request to the upstream "gpu" failed 9 seconds ago: it responded with 502',
+  ])
+})
+
 test('the most urgent comes first', () => {
   const found = inOrder([...policies('never_issued', 'ci'), ...keys(11, 1), ...policies('key_deleted', 'ci')])
   expect(found.map(({ level }) => level)).toEqual(['error', 'warning', 'note'])
@@ -301,7 +328,7 @@ test('commands quote the names that someone else chose', () => {
   const found = [
     ...ofIssuer({ ...issuer, name, keys: stale, fetchFailures: 1 }),
     ...ofOrganization({ organization: name, isEntitled: false }),
-    ...judgeUpstream({ name, ca: validFor(1), isFailing: true, restsFor: undefined, probeProblem: undefined }, now),
+    ...upstream({ name, ca: validFor(1), failing: failing(1) }),
   ]
   expect(found).toHaveLength(4)
   for (const { action } of found) expect(action).toContain(String.raw`'$(reboot); '\''x'`)

@@ -22,7 +22,7 @@ function createScene(fields: Partial<Upstream> = {}, credential?: string) {
   const clock = { now: 0 }
   const answer = { current: up }
   const circuits = createCircuits<Upstream>(() => 0.5)
-  const reachability = createReachability()
+  const reachability = createReachability(() => clock.now)
   const probes = createProbes({
     ...{ registry, circuits, reachability, now: () => 1_000 + clock.now, monotonic: () => clock.now },
     credentials: { of: async () => credential, replace: async () => undefined },

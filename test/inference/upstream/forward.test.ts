@@ -14,7 +14,7 @@ test.each([
   const context: UpstreamContext = {
     via: '1.1 test',
     credentials: { of: () => undefined, replace: async () => undefined },
-    reachability: createReachability(),
+    reachability: createReachability(Date.now),
     fetch: (_url, { signal }) => {
       // Deadlines of one length are met in the order in which they were set.
       setDeadline(1, () => between.resolve(signal?.aborted === true))
