@@ -79,6 +79,8 @@ export class Fault extends Error {
   readonly current: unknown
   /** Of what the caller sent: the field whose value was refused. */
   readonly field: string | undefined
+  /** What is wrong at each field, where that is more than one. */
+  readonly fields: Readonly<Record<string, string>> | undefined
   /** What a caller's program may read of the refusal. Its reason is then the type of the error. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 
@@ -94,6 +96,7 @@ export class Fault extends Error {
       headers?: Record<string, string>
       current?: unknown
       field?: string | undefined
+      fields?: Readonly<Record<string, string>> | undefined
       metadata?: Readonly<Record<string, unknown>>
     } = {},
   ) {
@@ -107,6 +110,8 @@ export class Fault extends Error {
     this.headers = more.headers ?? {}
     this.current = more.current
     this.field = more.field
+    this.fields =
+      more.fields && Object.fromEntries(Object.entries(more.fields).map(([name, text]) => [name, withoutSecrets(text)]))
     this.metadata = more.metadata
   }
 }

@@ -3,6 +3,7 @@
 import { and, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { summedUsageId } from '../schema/record-schema.ts'
+import { costUnknownText } from '../schema/unknown-cost.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { nextSlice } from './pace.ts'
 import { addSum, emptyReport, type Sum, type UsageReport } from './usage-report.ts'
@@ -31,6 +32,8 @@ export type HoursFilter = {
   /** Days since 1970; includes both. */
   firstDay: number
   lastDay: number
+  /** Only requests whose cost is unknown. */
+  isUnpriced?: boolean
 }
 
 /** Totals of a statement: about 5 ms for the second connection of a file. */
@@ -74,6 +77,7 @@ export async function reportHours(
 
 const columns = ['key_id', 'policy_id', 'model', 'attribution'] as const
 const numbers = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars'] as const
+const unpriced = 'requests_without_cost'
 const texts = (list: readonly string[]) => sql.raw(list.join(', '))
 /** A row of the ledger as totals of one request. */
 const ofRow = texts([
@@ -81,15 +85,16 @@ const ofRow = texts([
   `at / ${hourMilliseconds} as hour`,
   '1 as requests',
   ...numbers.map((name) => `coalesce(${name}, 0) as ${name}`),
+  `${costUnknownText} as ${unpriced}`,
 ])
-const ofHour = texts([...columns, 'hour', 'requests', ...numbers])
-const summed = texts(['requests', ...numbers].map((name) => `cast(total(${name}) as integer)`))
+const ofHour = texts([...columns, 'hour', 'requests', ...numbers, unpriced])
+const summed = texts(['requests', ...numbers, unpriced].map((name) => `cast(total(${name}) as integer)`))
 
 /** One statement, since a request moves from the ledger to the totals. `unknown`: the newest hour without prompt tokens. */
 async function readSlice(
   orm: Orm,
   by: UsageGrouping,
-  { organizationId, keyId, policyId }: HoursFilter,
+  { organizationId, keyId, policyId, isUnpriced = false }: HoursFilter,
   from: number,
   until: number,
 ): Promise<Slice> {
@@ -98,6 +103,7 @@ async function readSlice(
   const isWanted = and(
     keyId === undefined ? undefined : sql`key_id = ${keyId}`,
     policyId === undefined ? undefined : sql`policy_id = ${policyId}`,
+    isUnpriced ? sql`${sql.raw(unpriced)} > 0` : undefined,
     organizationId === undefined
       ? undefined
       : sql`exists (select 1 from api_keys where id = key_id and organization_id = ${organizationId})`,

@@ -5,13 +5,14 @@ import type { SQLiteColumn } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { dayTotals, summedUsageId, usage } from '../schema/record-schema.ts'
 import { apiKeys } from '../schema/schema.ts'
+import { costUnknown } from '../schema/unknown-cost.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { matching, rangeOf, readable, type UsageFilter } from '../tables/usage.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
 import { groupColumns } from './usage-columns.ts'
 
-/** The summed fields, in the order in which a slice returns them. */
-const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars'] as const
+/** The summed fields, in the order in which a slice returns them. `unpriced` counts requests with an unknown cost. */
+const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars', 'unpriced'] as const
 export type UsageTotals = Record<(typeof added)[number], number>
 /** `days` has the totals of each day (days since 1970) with requests. */
 export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
@@ -36,7 +37,7 @@ export function emptyReport(): UsageReport {
 }
 
 function emptyTotals(): UsageTotals {
-  return { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
+  return { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0, unpriced: 0 }
 }
 
 function addTo(totals: UsageTotals, numbers: readonly number[]): void {
@@ -67,9 +68,12 @@ export async function reportLedger(
 ): Promise<UsageReport & { cutAt: number | undefined }> {
   const report = emptyReport()
   const columns: (SQLiteColumn | SQL)[] = Object.values(groupColumns[by])
-  const summed = [usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
-    (column) => sql`cast(total(${column}) as integer)`,
-  )
+  const summed = [
+    ...[usage.promptTokens, usage.completionTokens, usage.totalTokens, usage.costNanodollars].map(
+      (column) => sql`cast(total(${column}) as integer)`,
+    ),
+    sql`sum(${costUnknown})`,
+  ]
   const read = async ({ from, until }: RowRange) => {
     const [slice] = await orm.all<{ sums: string }>(sql`
       select json_group_array(json(sum)) as sums from (
@@ -104,7 +108,7 @@ export type DaysFilter = {
   perDay: boolean
 }
 
-/** Tables with what is added up, with the columns for each field of `added`. */
+/** Tables with what is added up, with the columns for each field of `added` but `unpriced`. */
 const totals = {
   keyId: dayTotals.keyId,
   day: dayTotals.day,
@@ -116,7 +120,7 @@ function sumsOf({ promptTokens, completionTokens, totalTokens, costNanodollars }
   return [promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map((column) => sql`sum(${column})`)
 }
 
-/** Adds up the daily totals of an organization's keys, and the requests that these do not include yet. */
+/** Adds up the daily totals of an organization's keys, and the requests that these do not include yet. Without `unpriced`, which totals by hour know. */
 export async function reportDays(
   orm: Orm,
   by: 'key' | 'day',

@@ -146,8 +146,9 @@ const errorTypes: Readonly<Record<FaultCode, string>> = {
 export const errorTypeWords: ReadonlySet<string> = new Set(Object.values(errorTypes))
 
 /** What every error says of its kind, in addition to its status. */
-export function errorMetadata({ code, field, metadata }: Fault): object {
-  return { error_type: errorTypes[code], ...(field === undefined ? {} : { field }), ...metadata }
+export function errorMetadata({ code, field, fields, metadata }: Fault): object {
+  const named = { ...(field === undefined ? {} : { field }), ...(fields === undefined ? {} : { fields }) }
+  return { error_type: errorTypes[code], ...named, ...metadata }
 }
 
 /** `{ "error": { "code": <status>, "message": <string>, "metadata": {…} } }`, without private details (reference: Error shape). */

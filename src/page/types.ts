@@ -20,8 +20,13 @@ export type Session = {
   expires_at: string
 }
 
-/** A failed call. `message` is a sentence without a full stop. `status` is 0 where no response arrived. `field`: of the body, which was refused. */
-export type Problem = Error & { status: number; requestId: string | null; field: string | null }
+/** A failed call. `message` is a sentence without a full stop. `status` is 0 where no response arrived. `field`: of the body, which was refused; `fields`: what is wrong at each. */
+export type Problem = Error & {
+  status: number
+  requestId: string | null
+  field: string | null
+  fields: Readonly<Record<string, string>>
+}
 
 /** What somebody typed. */
 export type Work = { isUnsaved: () => boolean; discard: () => void }

@@ -18,9 +18,11 @@ export function checkShape<Input>(
 ): Input {
   checkContents(value, bounds, 1)
   const input = shape(value)
-  if (isErrors(input)) throw new Fault('invalid', showCharacters(hideApiKeys(input.summary)), { field: fieldOf(input) })
+  if (isErrors(input)) throw new Fault('invalid', readable(input.summary), fieldsOf(input))
   return input
 }
+
+const readable = (message: string) => showCharacters(hideApiKeys(message))
 
 /** Characters that nobody sees, some of which turn the direction of a message, as their codes. */
 function showCharacters(message: string): string {
@@ -30,10 +32,21 @@ function showCharacters(message: string): string {
   })
 }
 
-/** The field that the first problem is about. */
-function fieldOf([first]: type.errors): string | undefined {
-  const name = first?.path[0]
-  return typeof name === 'string' ? name : undefined
+/** More fields than a form has. */
+const fieldsMax = 40
+
+/** The field that the first problem is about; and where there are several, what is wrong at each. */
+function fieldsOf(errors: type.errors): Pick<Fault, 'field' | 'fields'> {
+  const found = new Map<string, string>()
+  for (const { path, message } of errors.slice(0, fieldsMax)) {
+    const [name] = path
+    if (typeof name === 'string' && !found.has(name)) found.set(name, readable(message))
+  }
+  const first = errors[0]?.path[0]
+  return {
+    field: typeof first === 'string' ? first : undefined,
+    fields: found.size > 1 ? Object.fromEntries(found) : undefined,
+  }
 }
 
 /**

@@ -13,10 +13,14 @@ type Table = Readonly<Record<string, PageField>>
 
 // Not paths that TypeScript follows: the page has its own types.
 const assets = `${import.meta.dirname}/../../src/page/assets`
-const { heldIn, sentFrom, numbersIn } = (await import(`${assets}/fields.js`)) as {
+const { heldIn, sentFrom, numbersIn, problemsIn } = (await import(`${assets}/fields.js`)) as {
   heldIn: (table: Table, record: object | undefined) => Record<string, unknown>
   sentFrom: (table: Table, values: object) => Record<string, unknown>
   numbersIn: (table: Table, isNew?: boolean) => Record<string, { isWhole: boolean; isRequired: boolean }>
+  problemsIn: (table: Table, values: object) => Record<string, string>
+}
+const { inFormWords } = (await import(`${assets}/words.js`)) as {
+  inFormWords: (label: string, name: string, message: string) => string
 }
 const issuers = ((await import(`${assets}/issuer-fields.js`)) as { issuerFields: Table }).issuerFields
 const keys = ((await import(`${assets}/key-fields.js`)) as { keyFields: Table }).keyFields
@@ -131,4 +135,40 @@ test('a number that the API always has is required once it is there', () => {
     max_token_age_seconds: { isRequired: false },
   })
   expect(numbersIn(keys)).toMatchObject({ limit: { isWhole: false }, tokens_per_minute: { isWhole: true } })
+})
+
+test.each([
+  ['team=a\nsite=x', {}],
+  ['', {}],
+  ['team=a=b', {}],
+  ['team=a\nteam=b', { labels: '"team" has two values: keep one of its lines' }],
+  [' team = a\nteam=b', { labels: '"team" has two values: keep one of its lines' }],
+  ['team', { labels: 'Write "team" as name=value' }],
+])('labels %j lose nothing without a message', (labels, problems) => {
+  expect(problemsIn(keys, { ...heldIn(keys, undefined), labels })).toEqual(problems)
+})
+
+test.each([
+  [
+    'Requests a minute',
+    'requests_per_minute',
+    'must be at least 1 or null (was 0)',
+    'must be at least 1 or empty (was 0)',
+  ],
+  ['Name', 'name', 'must be 1 to 128 characters long', 'must be 1 to 128 characters long'],
+  ['Expires', 'expires_at', 'is in the past: give a time in the future', 'is in the past: give a time in the future'],
+  [
+    ...['Allowed models', 'allowed_models'],
+    '[0] must be 1 to 256 characters long (was "") or allowed_models must be null (was [""])',
+    ', entry 1, must be 1 to 256 characters long (was "")',
+  ],
+  ['Labels', 'labels', '.team must be a string or labels must be null (was {"team":1})', ' "team" must be a string'],
+])('an error at %s is in the words of the form', (label = '', name = '', message = '', shown = '') => {
+  const space = /^[[.,\s]/.test(message) ? '' : ' '
+  const spaceShown = /^[,\s]/.test(shown) ? '' : ' '
+  expect(inFormWords(label, name, `${name}${space}${message}`)).toBe(`${label}${spaceShown}${shown}`)
+})
+
+test('an error that is about another field, or none, stays as it is', () => {
+  expect(inFormWords('Limit', 'limit', 'limit_reset needs a limit')).toBe('limit_reset needs a limit')
 })

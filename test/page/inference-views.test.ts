@@ -70,6 +70,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     })
     await page.reload()
     await whole()
+    expect(await page.locator('.tiles').textContent()).toContain('since the server started')
     expect(asked.toSorted()).toEqual([
       '/v1/usage',
       '/v1/usage/refused',
@@ -178,7 +179,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await button('Download CSV').click()
     const download = await downloading
     const csv = readFileSync(await download.path(), 'utf8')
-    expect(csv).toStartWith('model,requests,prompt_tokens,completion_tokens,total_tokens,cost\r\n')
+    expect(csv).toStartWith(
+      'model,requests,prompt_tokens,completion_tokens,total_tokens,cost,requests_without_cost\r\n',
+    )
     expect(csv).not.toMatch(/(^|,)"?[=+@]/m)
     expect(download.suggestedFilename()).toMatch(/^usage-by-model-\d{4}-\d\d-\d\d-to-\d{4}-\d\d-\d\d\.csv$/)
     await page.getByLabel('Time').selectOption('Last month')

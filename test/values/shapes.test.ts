@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020.js'
 import fc from 'fast-check'
+import type { Fault } from '../../src/fault.ts'
 import { type Shape, schemaOf } from '../../src/http/operation-doc.ts'
+import { errorMetadata } from '../../src/http/reply.ts'
 import { keyBounds } from '../../src/keys/settable-limits.ts'
 import { presetChanges, presetPage, slugShape } from '../../src/presets/shapes.ts'
 import { checkShape, type } from '../../src/values/shape.ts'
@@ -105,4 +107,22 @@ test('a message names a character that nobody sees, and does not have it', () =>
   const refused = () => checkShape(type({ name: nameShape }), { name: 'a\u202eb' })
   expect(refused).toThrow('‹U+202E›')
   expect(refused).not.toThrow('\u202e')
+})
+
+test('a refusal names each field that it is about, with a message for each', () => {
+  const shape = type({ name: nameShape, 'rate?': rateShape, 'labels?': 'Record<string, string>' })
+  const refusalOf = (value: unknown) => {
+    try {
+      return checkShape(shape, value)
+    } catch (error) {
+      return error
+    }
+  }
+  const both = refusalOf({ name: '', rate: 0 })
+  expect(both).toMatchObject({
+    field: 'name',
+    fields: { name: expect.stringContaining('1 to 128'), rate: expect.stringContaining('at least 1') },
+  })
+  expect(errorMetadata(both as Fault)).toHaveProperty('fields.rate')
+  expect(refusalOf({ name: 'n', rate: 0 })).toMatchObject({ field: 'rate', fields: undefined })
 })

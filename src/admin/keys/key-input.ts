@@ -49,7 +49,9 @@ export const someInput = type({
 /** @throws Fault `invalid` for a time of expiry before now, in milliseconds */
 export function rejectExpired({ expires_at }: { expires_at?: Date | null }, now: number): void {
   if (expires_at instanceof Date && expires_at.getTime() <= now)
-    throw new Fault('invalid', 'expires_at is in the past: give a time in the future')
+    throw new Fault('invalid', 'expires_at is in the past: give a time in the future', {
+      field: 'expires_at',
+    })
 }
 
 /** @throws Fault `invalid` for a bound that would have no effect: one on inference for a management key, or a period without a limit */

@@ -13,7 +13,6 @@ import {
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
 import type { UsageFilter } from '../../../db/tables/usage.ts'
 import { Fault } from '../../fault.ts'
-import { nanodollarsPerDollar } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { offsetShape, timeShape } from '../../values/shapes.ts'
 import type { Needs } from '../operation/context.ts'
@@ -64,7 +63,7 @@ async function report(
 ) {
   const label = labelIn(asked)
   const by = label === undefined ? (asked as UsageGrouping) : 'key'
-  const { reader, registry, now } = context
+  const { registry, now } = context
   const { id: organizationId } = findOrganization(registry, input.organization)
   const { firstDay, lastDay } = daysBetween(input, now())
   const chosen = await traitsOf(context, input)
@@ -83,7 +82,7 @@ async function report(
   const keyIds = chosenGroups.map(({ values }) => String(values[0]))
   const perDayOf =
     asked === 'key' && found.from === 'days' && perDay
-      ? (await reportDays(reader, 'key', { organizationId, keyIds, firstDay, lastDay, perDay })).groups
+      ? (await readDays(context, 'key', filter, { firstDay, lastDay, perDay, keyIds })).groups
       : wanted
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),
@@ -106,11 +105,12 @@ type Days = Pick<DaysFilter, 'firstDay' | 'lastDay' | 'perDay'>
 
 /** From the totals by day where they know enough, from those by hour, or from the newest rows of the ledger. */
 async function readGroups(
-  { reader, registry, onProgress }: Needs<'reader' | 'registry' | 'onProgress'>,
+  context: Needs<'reader' | 'registry' | 'onProgress'>,
   by: UsageGrouping,
   filter: UsageFilter & { organizationId: string },
   days: Days,
 ): Promise<UsageReport & { from: 'days' | 'hours' | 'ledger'; cutAt: number | undefined }> {
+  const { reader, registry, onProgress } = context
   const { organizationId, keyId, policyId, issuerId, subject } = filter
   if (issuerId !== undefined || subject !== undefined || !hasHours(by)) {
     const found = await reportLedger(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
@@ -118,11 +118,37 @@ async function readGroups(
   }
   if ((by === 'key' || by === 'day') && policyId === undefined) {
     const keyIds = keyId === undefined ? undefined : [keyId]
-    return { ...(await reportDays(reader, by, { ...days, organizationId, keyIds })), from: 'days', cutAt: undefined }
+    return { ...(await readDays(context, by, filter, { ...days, keyIds })), from: 'days', cutAt: undefined }
   }
   const among = registry.organizations.size === 1 ? undefined : organizationId
   const found = await reportHours(reader, by, { ...days, organizationId: among, keyId, policyId }, rowsReadMax)
   return { ...found, from: 'hours' }
+}
+
+/** Totals by day do not say how many requests have an unknown cost; those by hour do. */
+async function readDays(
+  { reader, registry }: Needs<'reader' | 'registry'>,
+  by: 'key' | 'day',
+  { organizationId, keyId }: UsageFilter & { organizationId: string },
+  days: Days & { keyIds: string[] | undefined },
+): Promise<UsageReport> {
+  const found = await reportDays(reader, by, { ...days, organizationId })
+  const among = registry.organizations.size === 1 ? undefined : organizationId
+  const ofHours = { ...days, organizationId: among, keyId, isUnpriced: true }
+  addUnpriced(found, await reportHours(reader, by, ofHours, rowsReadMax), days)
+  return found
+}
+
+function addUnpriced({ groups }: UsageReport, byHour: UsageReport, { firstDay, perDay }: Days): void {
+  for (const [name, { totals, days }] of byHour.groups) {
+    const group = groups.get(name)
+    if (group === undefined) continue
+    group.totals.unpriced += totals.unpriced
+    for (const [day, { unpriced }] of days) {
+      const ofDay = group.days.get(perDay ? day : firstDay)
+      if (ofDay !== undefined) ofDay.unpriced += unpriced
+    }
+  }
 }
 
 function daysBetween({ since, until }: typeof reportInput.infer, now: number): { firstDay: number; lastDay: number } {
@@ -176,13 +202,14 @@ function byTokens(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
 }
 
 function sumOf(all: readonly UsageTotals[]): UsageTotals {
-  const sum = { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0 }
+  const sum = { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0, unpriced: 0 }
   for (const totals of all) for (const field of Object.keys(sum) as (keyof UsageTotals)[]) sum[field] += totals[field]
   return sum
 }
 
-function showDay([day, { requests, totalTokens, costNanodollars }]: [number, UsageTotals]) {
-  return { day: dayText(day), requests, total_tokens: totalTokens, cost: costNanodollars / nanodollarsPerDollar }
+function showDay([day, totals]: [number, UsageTotals]) {
+  const { requests, total_tokens, cost, requests_without_cost } = showTotals(totals)
+  return { day: dayText(day), requests, total_tokens, cost, requests_without_cost }
 }
 
 const totalsShape = {
@@ -191,10 +218,11 @@ const totalsShape = {
   completion_tokens: 'number.integer',
   total_tokens: 'number.integer',
   cost: 'number',
+  requests_without_cost: 'number.integer',
 } as const
 const text = 'string | null'
 
-/** `counted_since` is later than `since` where there are too many requests to add up. */
+/** `cost` is that of the requests whose cost is known. `counted_since` is later than `since` where there are too many requests to add up. */
 export const usageReportResponse = type({
   by: 'string',
   since: 'string',
@@ -226,6 +254,7 @@ export const usageReportResponse = type({
       requests: 'number.integer',
       total_tokens: 'number.integer',
       cost: 'number',
+      requests_without_cost: 'number.integer',
     }).array(),
   }).array(),
   'archived?': archivedResponse.array(),

@@ -159,7 +159,6 @@ export async function groupOf(by: Grouping, group: UsageSum['group'], names: Row
 function totalsOf(row: UsageSum) {
   return {
     ...showTotals(row),
-    requests_without_cost: row.unpriced,
     last_used_at: timeOf(row.lastUsedAt),
   }
 }

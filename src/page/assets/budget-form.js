@@ -16,6 +16,7 @@ import {
 } from './budget-amounts.js'
 import { segment, send } from './client.js'
 import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
+import { pairsProblem } from './fields.js'
 import { debounce, field, form } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
@@ -89,7 +90,13 @@ const words = { limits: limitsText, overrides: overridesText }
 /** @param {Page} page @param {string} [id] */
 function createBudgetEdit(page, id, onChange = () => {}) {
   const self = id === undefined ? {} : { self: `${path}/${segment(id)}` }
-  return createEdit(page, { what: 'budget', path, ...self, blank: valuesOf(), valuesOf, bodyOf, onChange, words })
+  return createEdit(page, {
+    ...{ what: 'budget', path, ...self, blank: valuesOf(), valuesOf, bodyOf, onChange, words },
+    problemsIn: ({ labels }) => {
+      const problem = pairsProblem(labels)
+      return problem === undefined ? {} : { labels: problem }
+    },
+  })
 }
 /** @typedef {ReturnType<typeof createBudgetEdit>} Edited */
 

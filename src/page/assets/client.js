@@ -40,11 +40,12 @@ export function whenSignedOut(act) {
 }
 
 /**
- * @param {string} message @param {number} status @param {string | null} [requestId] @param {string | null} [field]
+ * @param {string} message @param {number} status @param {string | null} [requestId] @param {{ field?: string, fields?: Record<string, string> }} [metadata]
  * @returns {Problem}
  */
-function createProblem(message, status, requestId = null, field = null) {
-  return Object.assign(new Error(message), { status, requestId, field })
+function createProblem(message, status, requestId = null, { field, fields } = {}) {
+  const named = { field: field ?? null, fields: fields ?? (field === undefined ? {} : { [field]: message }) }
+  return Object.assign(new Error(message), { status, requestId, ...named })
 }
 
 /** @param {unknown} error @returns {Problem} */
@@ -110,7 +111,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
     json?.error?.message ?? `The server responded with status ${response.status}`,
     response.status,
     requestId,
-    json?.error?.metadata?.field,
+    json?.error?.metadata,
   )
 }
 

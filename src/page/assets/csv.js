@@ -4,7 +4,7 @@ import { download } from './download.js'
 import { csvOf } from './export.js'
 
 const [rowsMax, rowsPerPage] = [10_000, 1_000]
-const sums = ['requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost']
+const sums = ['requests', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'cost', 'requests_without_cost']
 
 /** @param {string} path @param {{ by: string, since: string, until: string }} filter @param {readonly string[]} names the fields that name a group */
 export async function downloadCsv(path, filter, names) {
@@ -17,5 +17,11 @@ export async function downloadCsv(path, filter, names) {
     groups = total
   }
   const name = `usage-by-${filter.by}-${filter.since}-to-${filter.until}.csv`
-  download(name, csvOf(rows, [...names, ...sums]), 'text/csv')
+  download(name, usageCsv(rows, names), 'text/csv')
+}
+
+/** A cost of which nothing is known is empty, not nothing. @param {readonly Record<string, any>[]} rows @param {readonly string[]} names */
+export function usageCsv(rows, names) {
+  const known = rows.map((row) => (row.cost === 0 && row.requests_without_cost > 0 ? { ...row, cost: null } : row))
+  return csvOf(known, [...names, ...sums])
 }

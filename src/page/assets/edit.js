@@ -28,6 +28,7 @@ import { whoOf } from './you.js'
  * @property {(data: any) => V} valuesOf what the fields hold of a record
  * @property {(values: V) => Record<string, unknown>} bodyOf what the API takes; null removes a value
  * @property {Partial<Record<keyof V, NumberRule>>} [numbers] the fields that hold numbers
+ * @property {(values: V) => Partial<Record<keyof V, string>>} [problemsIn] what is wrong with what was typed, by field
  * @property {(name: keyof V | '') => void} [onChange] without a name, when all may have changed
  * @property {(values: V) => Values} [split] the parts in which two versions are compared; the fields where it is missing
  * @property {(parts: Values, values: V) => V} [join] the opposite
@@ -157,12 +158,12 @@ export async function saveEdit(edit, finish) {
   if (!isDecided(edit)) return showTrouble()
   edit.conflict = undefined
   forgetNotices()
-  if (hasWrongNumber(edit)) {
+  edit.draft.errors = edit.kind.problemsIn?.(edit.draft.values) ?? {}
+  if (hasWrongNumber(edit) || Object.keys(edit.draft.errors).length > 0) {
     edit.page.update()
     return focusFirstError()
   }
   Object.assign(edit, { busy: true, failure: undefined })
-  edit.draft.errors = {}
   edit.page.update()
   try {
     const response = await sendOver(edit)
@@ -178,13 +179,13 @@ export async function saveEdit(edit, finish) {
   }
 }
 
-/** A failure stands at the field that it is about, where the form shows that field. @template {Values} V @param {Edit<V>} edit @param {unknown} error */
+/** Each problem stands at its field; what concerns a field that the form does not show stands above. @template {Values} V @param {Edit<V>} edit @param {unknown} error */
 function refuse(edit, error) {
-  const { field, message } = asProblem(error)
-  if (field !== null && document.getElementById(`f-${field}`) !== null) {
-    Object.assign(edit.draft.errors, { [field]: message })
-    return focusFirstError()
-  }
+  const problems = Object.entries(asProblem(error).fields)
+  const isShown = (/** @type {string} */ name) => document.getElementById(`f-${name}`) !== null
+  const at = problems.filter(([name]) => isShown(name))
+  Object.assign(edit.draft.errors, Object.fromEntries(at))
+  if (problems.length > 0 && at.length === problems.length) return focusFirstError()
   edit.failure = error
   showTrouble()
 }

@@ -108,6 +108,23 @@ export function sentFrom(table, values) {
   return Object.fromEntries(Object.entries(table).map(([name, { form }]) => [name, toSent[form](values[name])]))
 }
 
+/** What is wrong with what was typed, by field: pairs of which one would be lost. @param {Readonly<Record<string, FormField>>} table @param {Record<string, any>} values @returns {Record<string, string>} */
+export function problemsIn(table, values) {
+  const pairs = Object.entries(table).filter(([, { form }]) => form === 'pairs')
+  const problems = pairs.map(([name]) => [name, pairsProblem(values[name])])
+  return Object.fromEntries(problems.filter(([, problem]) => problem !== undefined))
+}
+
+/** @param {string} text one `name=value` a line */
+export function pairsProblem(text) {
+  const lines = linesOrNull(text) ?? []
+  const bare = lines.find((line) => !/^[^=]+=/.test(line))
+  if (bare !== undefined) return `Write "${bare.slice(0, 60)}" as name=value`
+  const names = lines.map((line) => line.slice(0, line.indexOf('=')).trim())
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : `"${twice.slice(0, 60)}" has two values: keep one of its lines`
+}
+
 /** The rules of the numbers. @param {Readonly<Record<string, FormField>>} table @returns {Record<string, NumberRule>} */
 export function numbersIn(table, isNew = false) {
   const numbers = Object.entries(table).filter(([, { form }]) => form === 'number' || form === 'money')

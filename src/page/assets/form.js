@@ -4,6 +4,7 @@
 /** @import { Content } from '../types.ts' */
 import { html, nothing } from './lit-html.js'
 import { count } from './parts.js'
+import { inFormWords } from './words.js'
 import { fieldZoneText } from './zone.js'
 
 /**
@@ -185,7 +186,7 @@ export function createDraft(page, values, onChange) {
 
 /** A message about a field of the API in the words of the form: `limit must be …` as `Budget must be …`. @param {string} label @param {string} name @param {string | undefined} message */
 export function inWordsOf(label, name, message) {
-  return message?.startsWith(name) ? label + message.slice(name.length) : message
+  return message === undefined ? undefined : inFormWords(label, name, message)
 }
 
 /** Runs the last call, a moment after it. @param {() => Promise<unknown>} act */

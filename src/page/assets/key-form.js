@@ -6,7 +6,7 @@ import { get, segment } from './client.js'
 import { control } from './control.js'
 import { openDialog } from './dialog.js'
 import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
-import { heldIn, numbersIn, sentFrom } from './fields.js'
+import { heldIn, numbersIn, problemsIn, sentFrom } from './fields.js'
 import { form } from './form.js'
 import { keyFieldList, keyFields } from './key-fields.js'
 import { html, nothing } from './lit-html.js'
@@ -30,7 +30,10 @@ const valuesOf = (key) => heldIn(keyFields, key)
 function createKeyEdit(page, hash) {
   const self = hash === undefined ? {} : { self: `${path}/${segment(hash)}` }
   const numbers = numbersIn(keyFields)
-  return createEdit(page, { what: 'key', path, ...self, blank: valuesOf(), valuesOf, bodyOf, numbers })
+  return createEdit(page, {
+    ...{ what: 'key', path, ...self, blank: valuesOf(), valuesOf, bodyOf, numbers },
+    problemsIn: (values) => problemsIn(keyFields, values),
+  })
 }
 /** @typedef {ReturnType<typeof createKeyEdit>} Edited */
 

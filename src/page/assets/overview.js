@@ -1,6 +1,6 @@
 // Overview: what needs attention, exchanges over time with why they were refused, and requests and spend. Four requests for data.
 /** @import { ExchangeCounts, DoctorFinding, RefusedRequests, UsageReport, UsageRow } from '../../admin/transport/response-types.ts' */
-/** @import { Page, View } from '../types.ts' */
+/** @import { Content, Page, View } from '../types.ts' */
 import { barChart } from './chart.js'
 import { get } from './client.js'
 import { icon } from './icons.js'
@@ -157,7 +157,10 @@ function tiles(period, counts, usage, refusedRequests) {
     rows.filter(({ day = '' }) => day >= (first ?? '')),
     rows.filter(({ day = '' }) => day < (first ?? '')),
   ]
-  const spent = { cost: sum(now.map(({ cost }) => cost)), total_tokens: sum(now.map((row) => row.total_tokens)) }
+  const spent = {
+    cost: sum(now.map(({ cost }) => cost)),
+    requests_without_cost: sum(now.map((row) => row.requests_without_cost)),
+  }
   const requests = { now: sum(now.map((row) => row.requests)), before: sum(before.map((row) => row.requests)) }
   const usageSpan = days === 1 ? 'today (UTC)' : `in the last ${span}`
   const { issued, refused } = { issued: exchanged('issued'), refused: exchanged('refused') }
@@ -165,7 +168,7 @@ function tiles(period, counts, usage, refusedRequests) {
     ${tile('Tokens issued', counts && count(issued.now), `in the last ${span}`, href(['exchanges'], { outcome: 'issued' }), issued)}
     ${tile('Exchanges refused', counts && count(refused.now), `in the last ${span}`, href(['exchanges'], { outcome: 'refused' }), refused)}
     ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['requests'], { time: days === 1 ? '24h' : `${days}d` }), requests)}
-    ${tile('Requests refused', refusedRequests && count(sum(refusedRequests.data.map((row) => row.requests))), 'in the last 24 hours', href(['requests'], { tab: 'refused' }), { now: 0 })}
+    ${tile('Requests refused', refusedRequests && count(sum(refusedRequests.data.map((row) => row.requests))), refusedRequests && sinceText(refusedRequests), href(['requests'], { tab: 'refused' }), { now: 0 })}
     ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost' }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
   </div>`
 }
@@ -173,7 +176,13 @@ function tiles(period, counts, usage, refusedRequests) {
 /** @param {readonly number[]} values */
 const sum = (values) => values.reduce((all, value) => all + value, 0)
 
-/** A number that leads to what it counts. @param {string} name @param {string | undefined} value @param {string} span @param {string} to @param {{ now: number, before?: number | undefined }} trend */
+/** A node that restarted has counted for less than a day. @param {RefusedRequests} counted */
+function sinceText({ since }) {
+  const isDay = Date.now() - Date.parse(since) >= 86_400_000
+  return isDay ? 'in the last 24 hours' : html`since the server started, ${ago(since)}`
+}
+
+/** A number that leads to what it counts. @param {string} name @param {string | undefined} value @param {Content} span @param {string} to @param {{ now: number, before?: number | undefined }} trend */
 function tile(name, value, span, to, trend) {
   return html`<a href=${to}><span class="muted">${name}</span><strong>${value ?? '…'}</strong><span class="muted small">${span}${trendText(trend)}</span></a>`
 }
@@ -257,7 +266,7 @@ function ofDays(label, usage, period, name, format) {
   })
 }
 
-/** A number of a row; null for a cost that nobody knows. @param {Pick<UsageRow, 'cost' | 'requests' | 'total_tokens'> | undefined} sums @param {'requests' | 'cost' | 'total_tokens'} name */
+/** A number of a row; null for a cost that nobody knows. @param {Pick<UsageRow, 'cost' | 'requests' | 'total_tokens' | 'requests_without_cost'> | undefined} sums @param {'requests' | 'cost' | 'total_tokens'} name */
 export function measureOf(sums, name) {
   return name === 'cost' && sums !== undefined && isUnknown(sums) ? null : (sums?.[name] ?? 0)
 }

@@ -104,15 +104,19 @@ export function moneyAlike(amounts, exact = []) {
   return (value) => (value > 0 && value < least ? `<${format.format(least)}` : format.format(value))
 }
 
-/** @typedef {{ cost: number, total_tokens: number }} Spent */
+/** @typedef {{ cost: number, requests_without_cost: number }} Spent */
 
-/** Tokens that cost nothing have no known cost, which is not the same as none. @param {Spent} sums */
-export const isUnknown = ({ cost, total_tokens: tokens }) => cost === 0 && tokens > 0
+/** Whether nothing is known of a cost, which is not the same as a cost of nothing. @param {Spent} sums */
+export const isUnknown = ({ cost, requests_without_cost: unknown }) => cost === 0 && unknown > 0
+
+/** The known cost, and how many requests have an unknown one. @param {Spent} sums */
+export function spendText(sums) {
+  if (isUnknown(sums)) return 'cost unknown'
+  return `${money(sums.cost)}${sums.requests_without_cost === 0 ? '' : ` and ${unknownText(sums)}`}`
+}
 
 /** @param {Spent} sums */
-export function spendText(sums) {
-  return isUnknown(sums) ? 'cost unknown' : money(sums.cost)
-}
+const unknownText = ({ requests_without_cost: unknown }) => `${count(unknown)} unknown`
 
 /** What stands for a cost that nobody knows. */
 export function unknownCost(words = 'unknown') {
@@ -122,7 +126,9 @@ export function unknownCost(words = 'unknown') {
 
 /** The same for a cell. @param {Spent} sums */
 export function spend(sums) {
-  return isUnknown(sums) ? unknownCost() : spendText(sums)
+  if (isUnknown(sums)) return unknownCost()
+  if (sums.requests_without_cost === 0) return money(sums.cost)
+  return html`${money(sums.cost)} ${unknownCost(`(${unknownText(sums)})`)}`
 }
 
 /** @param {string} text @param {string} [label] what is copied, for screen readers */

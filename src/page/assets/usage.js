@@ -30,7 +30,7 @@ export const groupings = {
   key: {
     title: 'Key',
     name: (/** @type {UsageRow} */ row) => row.key_name ?? row.key_id,
-    fields: ['key_id', 'key_name'],
+    fields: ['key_id', 'key_name', 'key_deleted'],
   },
   policy: {
     title: 'Policy',

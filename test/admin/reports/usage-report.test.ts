@@ -9,7 +9,7 @@ import { createApiCaller } from '../../support/openapi.ts'
 type Key = Row & { key: string }
 type Report = {
   data: (Row & { requests: number; total_tokens: number; days?: { day: string; requests: number }[] })[]
-  total: { requests: number; total_tokens: number; cost: number }
+  total: { requests: number; total_tokens: number; cost: number; requests_without_cost: number }
   total_count: number
   since: string
   until: string
@@ -47,6 +47,17 @@ test.each([...usageGroupings])('by %s, an organization sees its requests and no 
   expect(data.reduce((sum, { requests }) => sum + requests, 0)).toBe(3)
   expect(total_count).toBe(by === 'key' ? 2 : 1)
   expect((await reportOf(`by=${by}`, stranger)).total.requests).toBe(1)
+})
+
+test.each([...usageGroupings])('by %s, requests of unknown cost are counted, in all and by day', async (by) => {
+  // No server reports a cost, and no price is set.
+  const { data, total } = await reportOf(`by=${by}&per_day=true`)
+  expect(total).toMatchObject({ cost: 0, requests_without_cost: 3 })
+  const rows = data as unknown as { requests: number; requests_without_cost: number; days?: object[] }[]
+  for (const row of rows) {
+    expect(row.requests_without_cost).toBe(row.requests)
+    if (by !== 'day') expect(row.days).toMatchObject([{ requests_without_cost: row.requests }])
+  }
 })
 
 test('groups come with the most tokens first, in pages, with their names and days', async () => {
