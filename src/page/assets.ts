@@ -23,6 +23,7 @@ import chartScaleJs from './assets/chart-scale.js' with { type: 'text' }
 import clientJs from './assets/client.js' with { type: 'text' }
 import codeFieldJs from './assets/code-field.js' with { type: 'text' }
 import comboboxJs from './assets/combobox.js' with { type: 'text' }
+import connectionJs from './assets/connection.js' with { type: 'text' }
 import controlJs from './assets/control.js' with { type: 'text' }
 import csvJs from './assets/csv.js' with { type: 'text' }
 import detailsJs from './assets/details.js' with { type: 'text' }
@@ -100,6 +101,7 @@ import usageJs from './assets/usage.js' with { type: 'text' }
 import versionsJs from './assets/versions.js' with { type: 'text' }
 import viewsJs from './assets/views.js' with { type: 'text' }
 import webhooksJs from './assets/webhooks.js' with { type: 'text' }
+import wordsJs from './assets/words.js' with { type: 'text' }
 import youJs from './assets/you.js' with { type: 'text' }
 import zoneJs from './assets/zone.js' with { type: 'text' }
 
@@ -153,6 +155,7 @@ const ours = {
   'platforms.js': platformsJs,
   'policies.js': policiesJs,
   'policy-draft.js': policyDraftJs,
+  'connection.js': connectionJs,
   'control.js': controlJs,
   'fields.js': fieldsJs,
   'issuer-fields.js': issuerFieldsJs,
@@ -164,6 +167,7 @@ const ours = {
   'router.js': routerJs,
   'sign-in.js': signInJs,
   'sign-in-choices.js': signInChoicesJs,
+  'words.js': wordsJs,
   'you.js': youJs,
   'zone.js': zoneJs,
   'start.js': startJs,

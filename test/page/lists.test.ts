@@ -127,8 +127,29 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await page.context().setOffline(false)
       await heading(title)
       await page.locator('main :is(form, table)').first().waitFor()
-      expect(await page.getByText('The server did not respond').count()).toBe(0)
+      expect(await page.getByText('The server has not responded').count()).toBe(0)
     }
+  })
+
+  test('a server that is gone is said in a view that was read before, whose badges are grey until it is back', async () => {
+    // What comes to the tab again asks at once, as the timer does every three seconds.
+    const ask = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+    const notice = page.getByText('The server has not responded')
+    const isGrey = () => page.locator('main .stale .badge').count()
+    await go(`#/keys/${latchkey.key.hash}`)
+    await page.locator('main .badge').first().waitFor()
+    expect(await isGrey()).toBe(0)
+    await page.route('**/v1/**', (route) => route.abort())
+    await ask()
+    await notice.waitFor()
+    expect(await isGrey()).toBeGreaterThan(0)
+    await button('Disable').click()
+    await page.getByRole('dialog').or(page.getByText('The server did not respond')).first().waitFor()
+    await page.unroute('**/v1/**')
+    await ask()
+    await notice.waitFor({ state: 'detached' })
+    expect(await isGrey()).toBe(0)
+    expect(await page.getByText('The server did not respond').count()).toBe(0)
   })
 
   test('the secret of a new key stays until somebody has copied it: Escape, Back and links keep it', async () => {

@@ -2,6 +2,7 @@
 // with its `etag`; `send('PATCH', path, body, { etag })` sends If-Match and throws status 412 if another admin was first.
 // Every failure is a Problem with a sentence and the request id; `problem(error)` in parts.js shows it.
 /** @import { Problem } from '../types.ts' */
+import { noteResponse } from './connection.js'
 import { returned } from './pace.js'
 
 const base = new URL('../v1', document.baseURI).pathname
@@ -54,6 +55,11 @@ export function asProblem(error) {
   return createProblem(error instanceof Error ? error.message : String(error), 0)
 }
 
+const noResponse = 'The server did not respond; check that it runs and that this machine can reach it'
+
+/** Whether the server did not respond at all. @param {unknown} error */
+export const isNoResponse = (error) => error instanceof Error && error.message === noResponse
+
 /** @param {Record<string, string | number | boolean | undefined | null>} query */
 function queryText(query) {
   const kept = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
@@ -93,7 +99,7 @@ export async function send(method, path, body, { etag, signal, staysSignedIn } =
   const init = { method, headers, signal: signal ?? null, body: body === undefined ? null : JSON.stringify(body) }
   const response = await fetch(base + path, init).catch((error) => {
     if (signal?.aborted) throw error
-    throw createProblem('The server did not respond; check that it runs and that this machine can reach it', 0)
+    throw createProblem(noResponse, 0)
   })
   const text = response.status === 304 ? (before?.text ?? '') : await response.text()
   if (method === 'GET' && response.status !== 304) keepList(path, response, text)
@@ -125,16 +131,21 @@ export function get(path, query = {}, options = {}) {
 
 let revision = ''
 
-/** Whether an administrative change was made since the last call. @returns {Promise<boolean>} */
+/** A server from which nothing comes for so long is away. */
+const patienceMilliseconds = 4_000
+
+/** Whether an administrative change was made since the last call, or the server is back. @returns {Promise<boolean>} */
 export async function hasChanged() {
   const asked = sessionNumber
   const headers = { 'if-none-match': revision, 'x-latchkey-background': '1' }
-  const response = await fetch(`${base}/admin/revision`, { headers }).catch(() => undefined)
+  const signal = AbortSignal.timeout(patienceMilliseconds)
+  const response = await fetch(`${base}/admin/revision`, { headers, signal }).catch(() => undefined)
+  const isBack = noteResponse(response !== undefined && ![502, 504].includes(response.status)) && response !== undefined
   if (response?.status === 401 && asked === sessionNumber) onSignedOut()
-  if (!response?.ok) return false
+  if (!response?.ok) return isBack
   const before = revision
   revision = response.headers.get('etag') ?? ''
-  return before !== '' && before !== revision
+  return isBack || (before !== '' && before !== revision)
 }
 
 /** One segment of a path. @param {string} text */

@@ -5,7 +5,8 @@
 /** @import { Field } from './form.js' */
 /** @import { NumberRule } from './number.js' */
 /** @import { Conflict } from './versions.js' */
-import { asProblem, get, send } from './client.js'
+import { asProblem, get, isNoResponse, send } from './client.js'
+import { serverReturns } from './connection.js'
 import { forgetDraft, keepDraft, readDraft } from './drafts.js'
 import { createDraft, focusFirstError } from './form.js'
 import { html, nothing } from './lit-html.js'
@@ -58,6 +59,8 @@ export function createEdit(page, kind) {
     conflict: undefined,
     /** @type {unknown} */
     failure: undefined,
+    /** How often the server had come back before the failure. */
+    failedBefore: 0,
     /** The numbers that kept it from being saved. @type {Set<keyof V>} */
     refused: new Set(),
     busy: false,
@@ -186,7 +189,7 @@ function refuse(edit, error) {
   const at = problems.filter(([name]) => isShown(name))
   Object.assign(edit.draft.errors, Object.fromEntries(at))
   if (problems.length > 0 && at.length === problems.length) return focusFirstError()
-  edit.failure = error
+  Object.assign(edit, { failure: error, failedBefore: serverReturns() })
   showTrouble()
 }
 
@@ -246,7 +249,9 @@ function showTrouble() {
  * @template {Values} V @param {Edit<V>} edit @param {() => void} save @param {() => Promise<unknown>} reopen
  */
 export function trouble(edit, save, reopen) {
-  const { conflict, failure, isRestored, page, name } = edit
+  const { conflict, isRestored, page, name } = edit
+  const isOver = isNoResponse(edit.failure) && edit.failedBefore !== serverReturns()
+  const failure = isOver ? undefined : edit.failure
   const discard = () =>
     page.run(async () => {
       forgetDraft(name)

@@ -6,12 +6,12 @@ import { html, nothing, render } from './lit-html.js'
 
 const [secondsShown, secondsToUndo] = [6, 20]
 
-/** @type {{ tone: Tone, content: Content, assertive: boolean, undo?: (() => unknown) | undefined }[]} */
+/** @type {{ tone: Tone, content: Content, assertive: boolean, undo?: (() => unknown) | undefined, isUnreached: boolean }[]} */
 let shown = []
 
-/** @param {Tone} tone @param {Content} content @param {() => unknown} [undo] */
-export function notify(tone, content, undo) {
-  const notice = { tone, content, assertive: tone === 'bad', undo }
+/** @param {Tone} tone @param {Content} content @param {() => unknown} [undo] @param {{ isUnreached?: boolean }} [more] `isUnreached`: the server did not respond */
+export function notify(tone, content, undo, { isUnreached = false } = {}) {
+  const notice = { tone, content, assertive: tone === 'bad', undo, isUnreached }
   shown = [...shown.slice(-3), notice]
   show()
   if (tone !== 'bad') setTimeout(() => remove(notice), (undo === undefined ? secondsShown : secondsToUndo) * 1_000)
@@ -26,6 +26,12 @@ export function forgetNotices() {
 /** Failures belong to the view in which they happened; what was done is said on the next one too. */
 export function leaveFailures() {
   shown = shown.filter(({ tone }) => tone !== 'bad')
+  show()
+}
+
+/** That the server did not respond is over when it does. */
+export function forgetUnreached() {
+  shown = shown.filter((each) => !each.isUnreached)
   show()
 }
 

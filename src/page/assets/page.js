@@ -1,10 +1,11 @@
 // What a view gets when it opens (Page in types.ts): rendering, the query of the address, polling, and work with notices.
 /** @import { Content, OwnedPage, Session, Work } from '../types.ts' */
-import { asProblem, hasChanged, isIdle } from './client.js'
+import { asProblem, hasChanged, isIdle, isNoResponse } from './client.js'
+import { serverAwaySince } from './connection.js'
 import { html, nothing, render } from './lit-html.js'
-import { forgetNotices, notify } from './notice.js'
+import { forgetNotices, forgetUnreached, notify } from './notice.js'
 import { repeat } from './pace.js'
-import { problem } from './parts.js'
+import { callout, problem } from './parts.js'
 import { readPlace, replacePlace } from './router.js'
 
 /**
@@ -30,7 +31,8 @@ export function createPage(session, content, frame) {
   const renderNow = () => {
     isWaiting = false
     if (template === undefined || isClosed) return
-    render(html`${polls.failures().slice(0, 1).map(problem)}${template()}`, content)
+    content.classList.toggle('stale', serverAwaySince() !== undefined)
+    render(html`${trouble(polls.failures())}${template()}`, content)
   }
   /** @type {OwnedPage} */
   const page = {
@@ -40,7 +42,7 @@ export function createPage(session, content, frame) {
     },
     session,
     may: (act) => session.may.includes(act),
-    hasFailed: () => polls.failures().length > 0,
+    hasFailed: () => polls.failures().length > 0 || serverAwaySince() !== undefined,
     update,
     title: (text) => {
       title = text
@@ -83,6 +85,18 @@ export function createPage(session, content, frame) {
   return page
 }
 
+/** @param {readonly unknown[]} failures */
+function trouble(failures) {
+  const since = serverAwaySince()
+  if (since === undefined) return failures.slice(0, 1).map(problem)
+  const text = new Date(since).toLocaleTimeString()
+  return callout(
+    'bad',
+    `The server has not responded since ${text}: this shows what was known then. It is asked again every few seconds.`,
+    true,
+  )
+}
+
 /** What a view reads again and again. @param {() => void} update */
 function createPolls(update) {
   let [isEnded, isPaused] = [false, false]
@@ -97,10 +111,19 @@ function createPolls(update) {
   }
   // Changes of other admins appear soon. The server answers this with a 304 from memory, so that all views can ask often.
   const watch = async () => {
+    const before = serverAwaySince()
+    const changed = await hasChanged()
+    const since = serverAwaySince()
+    if (since === undefined && before !== undefined) {
+      forgetUnreached()
+      failures.clear()
+    }
+    if (since !== before) update()
     // What failed is tried again: a server or network that was away must not leave the view as it was then.
-    if ((await hasChanged()) || failures.size > 0) await refresh()
+    if (since === undefined && (changed || failures.size > 0)) await refresh()
   }
-  repeated.push(repeat(watch, 3, { isPaused: () => isPaused, isIdle, waits: true }))
+  // Also at this pace while somebody only looks: what they see may be old.
+  repeated.push(repeat(watch, 3, { isPaused: () => isPaused, isIdle: () => false, waits: true }))
   return {
     failures: () => [...failures.values()],
     refresh,
@@ -140,7 +163,7 @@ async function runWithNotice(work) {
     await work()
     return true
   } catch (error) {
-    if (asProblem(error).status !== 401) notify('bad', problem(error))
+    if (asProblem(error).status !== 401) notify('bad', problem(error), undefined, { isUnreached: isNoResponse(error) })
     return false
   }
 }
