@@ -75,6 +75,26 @@ export async function reportHours(
   return { ...report, cutAt: undefined }
 }
 
+/** Adds to the totals of a report how many requests have an unknown cost. Without `perDay`, all its days are the first one. */
+export async function addUnpriced(
+  orm: Orm,
+  by: 'key' | 'day',
+  { perDay, ...filter }: HoursFilter & { perDay: boolean },
+  { groups }: UsageReport,
+  totalsMax: number,
+): Promise<void> {
+  const byHour = await reportHours(orm, by, { ...filter, isUnpriced: true }, totalsMax)
+  for (const [name, { totals, days }] of byHour.groups) {
+    const group = groups.get(name)
+    if (group === undefined) continue
+    group.totals.unpriced += totals.unpriced
+    for (const [day, { unpriced }] of days) {
+      const ofDay = group.days.get(perDay ? day : filter.firstDay)
+      if (ofDay !== undefined) ofDay.unpriced += unpriced
+    }
+  }
+}
+
 const columns = ['key_id', 'policy_id', 'model', 'attribution'] as const
 const numbers = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars'] as const
 const unpriced = 'requests_without_cost'

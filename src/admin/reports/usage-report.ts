@@ -1,6 +1,6 @@
 // Usage of a bounded time for people: totals by key or another field, page by page, each with its days. Days are whole and in UTC.
 import { mapInSlices } from '../../../db/read/pace.ts'
-import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
+import { addUnpriced, hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
   type DaysFilter,
   reportDays,
@@ -134,21 +134,8 @@ async function readDays(
 ): Promise<UsageReport> {
   const found = await reportDays(reader, by, { ...days, organizationId })
   const among = registry.organizations.size === 1 ? undefined : organizationId
-  const ofHours = { ...days, organizationId: among, keyId, isUnpriced: true }
-  addUnpriced(found, await reportHours(reader, by, ofHours, rowsReadMax), days)
+  await addUnpriced(reader, by, { ...days, organizationId: among, keyId }, found, rowsReadMax)
   return found
-}
-
-function addUnpriced({ groups }: UsageReport, byHour: UsageReport, { firstDay, perDay }: Days): void {
-  for (const [name, { totals, days }] of byHour.groups) {
-    const group = groups.get(name)
-    if (group === undefined) continue
-    group.totals.unpriced += totals.unpriced
-    for (const [day, { unpriced }] of days) {
-      const ofDay = group.days.get(perDay ? day : firstDay)
-      if (ofDay !== undefined) ofDay.unpriced += unpriced
-    }
-  }
 }
 
 function daysBetween({ since, until }: typeof reportInput.infer, now: number): { firstDay: number; lastDay: number } {
