@@ -131,24 +131,24 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     }
   })
 
-  test('a server that is gone is said in a view that was read before, whose badges are grey until it is back', async () => {
+  test('a server that is gone is said in a view that was read before, whose badges are gray until it is back', async () => {
     // What comes to the tab again asks at once, as the timer does every three seconds.
     const ask = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
     const notice = page.getByText('The server has not responded')
-    const isGrey = () => page.locator('main .stale .badge').count()
+    const isGray = () => page.locator('main .stale .badge').count()
     await go(`#/keys/${latchkey.key.hash}`)
     await page.locator('main .badge').first().waitFor()
-    expect(await isGrey()).toBe(0)
+    expect(await isGray()).toBe(0)
     await page.route('**/v1/**', (route) => route.abort())
     await ask()
     await notice.waitFor()
-    expect(await isGrey()).toBeGreaterThan(0)
+    expect(await isGray()).toBeGreaterThan(0)
     await button('Disable').click()
     await page.getByRole('dialog').or(page.getByText('The server did not respond')).first().waitFor()
     await page.unroute('**/v1/**')
     await ask()
     await notice.waitFor({ state: 'detached' })
-    expect(await isGrey()).toBe(0)
+    expect(await isGray()).toBe(0)
     expect(await page.getByText('The server did not respond').count()).toBe(0)
   })
 
