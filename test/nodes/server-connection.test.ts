@@ -165,10 +165,9 @@ test('a command leaves an older schema alone, and nodes that start at once run e
   expect(await open(false)).toMatchObject({ refused: 'older_schema' })
   expect(rowsInFile(database.file, 'select version from schema_migrations')).toHaveLength(older.length)
   const opened = await Promise.all([open(), open(), open()])
-  // Each names the schema that it met, which another can have raised already.
-  expect(opened.map((each) => ('refused' in each ? each.message : typeof each.migratedFrom))).toEqual(
-    opened.map(() => 'number'),
-  )
+  expect(opened.filter((each) => 'refused' in each)).toEqual([])
+  // Each names the schema that it met, which another can have raised already, also as far as it goes.
+  expect(opened.map((each) => !('refused' in each) && each.migratedFrom)).toContain(older.at(-1)?.version)
   const rows = rowsInFile(database.file, 'select version from schema_migrations order by version')
   expect(rows.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version))
   expect(rows.at(-1)?.version).toBe(latestSchema)
