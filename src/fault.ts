@@ -121,6 +121,11 @@ export function tellForCommands({ message, hint }: Fault): string {
   return message + hint
 }
 
+/** Returns what an administrator may read of any error: that of a fault as a command prints it. */
+export function causeOf(error: unknown): string {
+  return error instanceof Fault ? tellForCommands(error) : describeError(error)
+}
+
 /** Returns what the log says of a fault: its reason, what refused and the detail, or else its message. */
 export function logTextOf({ reason = '', subject, detail, message }: Fault): string {
   const refusing = subject === undefined ? '' : `${subject.kind} ${subject.id}`

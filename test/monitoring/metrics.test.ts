@@ -87,7 +87,12 @@ test('the issuers of one organization leave room for those of another', async ()
   })
   const registry = { ...context.registry, issuers: new Map([...others, [own.id, own]]) }
   // An issuer that fails more often comes first.
-  const stateOf = (issuer: object) => ({ failures: issuer === own ? 0 : 1, failuresTotal: 1, keySet: undefined })
+  const stateOf = (issuer: object) => ({
+    failures: issuer === own ? 0 : 1,
+    failuresTotal: 1,
+    fetches: 1,
+    keySet: undefined,
+  })
   const text = await metricsText(
     { ...context, registry, issuerKeys: { ...context.issuerKeys, stateOf } },
     own.organizationId,

@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('a name in what to do is no link', async () => {
     const action = "latchkey issuers refresh '[click](https://evil.example)' **now**"
-    const finding = { level: 'error', area: 'issuers', code: 'issuer_keys_stale', message: 'old', names: [], action }
+    const finding = { level: 'error', area: 'issuers', code: 'issuer_fetch_failed', message: 'old', names: [], action }
     await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings: [finding] } } }))
     await go('#/overview')
     await page.getByText(`To do: ${action}`).waitFor()

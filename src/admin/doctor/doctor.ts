@@ -2,7 +2,7 @@
 import { mapInSlices } from '../../../db/read/pace.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from '../operation/context.ts'
-import { installationInput, isInstallationOrganization } from '../operation/installation.ts'
+import { installationInput, isInstallationOrganization, seesCauses } from '../operation/installation.ts'
 import { operation } from '../operation/operation.ts'
 import { findOrganization, organizationInput, timeOf } from '../operation/references.ts'
 import {
@@ -25,9 +25,13 @@ export const doctorOperations = { 'doctor.examine': operation(examineInput, exam
 type DoctorContext = ServerContext & UpstreamContext & OrganizationContext
 
 /** Open pages ask again and again, so that over HTTP a slow examination is kept for a while. */
-function examineForCaller(context: DoctorContext & Needs<'actor' | 'slowReports'>, input: typeof examineInput.infer) {
+function examineForCaller(
+  context: DoctorContext & Needs<'actor' | 'role' | 'slowReports'>,
+  input: typeof examineInput.infer,
+) {
   if (context.actor.kind !== 'key') return examine(context, input)
-  return context.slowReports(`doctor ${JSON.stringify(input)}`, () => examine(context, input))
+  const about = `doctor ${JSON.stringify(input)} ${seesCauses(context)}`
+  return context.slowReports(about, () => examine(context, input))
 }
 
 /** Everything, each finding with the organization that it is for: those of the server are for the one that the installation was set up with. */
@@ -45,7 +49,7 @@ export async function examineAll(context: DoctorContext) {
 
 /** Everything, or one organization, with the server where `installation` asks for it and the organization owns it. */
 async function examine(
-  context: DoctorContext & Needs<'actor'>,
+  context: DoctorContext & Needs<'actor' | 'role'>,
   { organization, installation }: typeof examineInput.infer,
 ) {
   const now = context.now()
@@ -56,7 +60,7 @@ async function examine(
       : installation === true && isInstallationOrganization(context.registry, only)
   const server = isWhole ? await readServer(context) : undefined
   const upstreams = isWhole ? await readUpstreamFacts(context) : []
-  const organizations = await readOrganizations(context, only)
+  const organizations = await readOrganizations(context, { only, showsCauses: seesCauses(context) })
   const judged = await mapInSlices(organizations, (facts) => judgeOrganization(facts, now))
   const ofServer = server === undefined ? [] : judgeServer(server, now)
   const findings = inOrder([...ofServer, ...upstreams.flatMap((each) => judgeUpstream(each, now)), ...judged.flat()])

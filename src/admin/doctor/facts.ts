@@ -8,6 +8,7 @@ import { readWaiting } from '../../../db/remote/waiting-file.ts'
 import type { Organization } from '../../../db/schema/schema.ts'
 import { readDeliveryStates } from '../../../db/tables/alerts.ts'
 import { listNodes } from '../../../db/tables/nodes.ts'
+import { causeOf } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
@@ -24,18 +25,18 @@ import { readSpentBudgets } from './spent-budgets.ts'
 import { readUnpriced } from './unpriced.ts'
 
 export type OrganizationContext = Needs<
-  'reader' | 'registry' | 'issuerKeys' | 'spending' | 'budgets' | 'lastUses' | 'clockDifferences' | 'now'
+  'reader' | 'registry' | 'issuerKeys' | 'spending' | 'budgets' | 'lastUses' | 'clockDifferences' | 'dispatch' | 'now'
 >
 
-/** The facts of all organizations, or of one. Other requests go on meanwhile. */
+/** The facts of all organizations, or of one. Other requests go on meanwhile. `showsCauses`: why fetches failed, for those who may know. */
 export async function readOrganizations(
   context: OrganizationContext,
-  only?: string,
+  { only, showsCauses = false }: { only?: string | undefined; showsCauses?: boolean } = {},
 ): Promise<(OrganizationFacts & { id: string })[]> {
   const { registry } = context
   const since = await judgedSince(context.reader)
   const policies = await readPolicies(context, since, only)
-  const issuers = await readIssuers(context, only)
+  const issuers = await readIssuers(context, only, showsCauses)
   const budgets = await readBudgets(context, only)
   const spentBudgets = await readSpentBudgets(context, only)
   const unpriced = await readUnpriced(context, only)
@@ -105,20 +106,28 @@ async function readWebhooks({ registry, reader }: Needs<'registry' | 'reader'>) 
 }
 
 async function readIssuers(
-  { registry, issuerKeys, clockDifferences }: Needs<'registry' | 'issuerKeys' | 'clockDifferences'>,
+  {
+    registry,
+    issuerKeys,
+    clockDifferences,
+    dispatch,
+  }: Needs<'registry' | 'issuerKeys' | 'clockDifferences' | 'dispatch'>,
   only: string | undefined,
+  showsCauses: boolean,
 ): Promise<Map<string, (IssuerFacts & OrganizationRow)[]>> {
   const live = [...registry.issuers.values()].filter(
     ({ deletedAt, organizationId }) => deletedAt === null && organizationId === (only ?? organizationId),
   )
   const toFacts = (issuer: Issuer) => {
-    const { keySet, failures } = issuerKeys.stateOf(issuer)
+    const { keySet, failures, failing, fetches } = issuerKeys.stateOf(issuer)
     const { keysStaleSeconds: staleSeconds, clockSkewSeconds, organizationId, name } = issuer
     return {
       organizationId,
       name,
       keys: keySet && { usableSeconds: keySet.usableMilliseconds / 1_000, staleSeconds },
       fetchFailures: failures,
+      failing: failing && { since: failing.since, cause: showsCauses ? causeOf(failing.error) : undefined },
+      isUnfetched: dispatch !== undefined && fetches === 0,
       expiry: expiryIn(issuer),
       isSignerRemoved: registry.bundleSigners.get(issuer.bundleSignerId ?? '')?.deletedAt != null,
       ca: validityIn(issuer.caPem),

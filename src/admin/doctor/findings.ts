@@ -74,7 +74,6 @@ export const remedies: Partial<Record<string, Act>> = {
   issuer_keys_expire: 'issuers.update',
   issuer_keys_idle: 'issuers.refresh',
   issuer_keys_missing: 'issuers.refresh',
-  issuer_keys_stale: 'issuers.refresh',
   issuer_keys_unusable: 'issuers.refresh',
   organization_not_entitled: 'organizations.plan',
   policy_issuer_deleted: 'policies.delete',
@@ -119,6 +118,11 @@ export function durationText(seconds: number): string {
   const [least = 2, name = 'second'] = units.find(([from]) => size >= from) ?? []
   const count = Math.round(size / (least / 2))
   return `${count} ${name}${count === 1 ? '' : 's'}`
+}
+
+/** In UTC, such as `2027-01-31T00:00Z`. */
+export function minuteText(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 16)}Z`
 }
 
 export function dayText(time: number): string {

@@ -4,7 +4,7 @@ import { expiryWarningOf } from '../../federation/issuer/key-expiry.ts'
 import type { FailureRun } from '../../inference/upstream/reachability.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import type { Validity } from '../../values/certificates.ts'
-import { dayText, durationText, type Finding, finding } from './findings.ts'
+import { dayText, durationText, type Finding, finding, minuteText } from './findings.ts'
 
 export type IssuerFacts = {
   name: string
@@ -12,6 +12,10 @@ export type IssuerFacts = {
   keys: { usableSeconds: number; staleSeconds: number } | undefined
   /** Failed fetches since the last successful one. */
   fetchFailures: number
+  /** Since the first of them, in milliseconds since 1970; the cause of the last one for those who may know it. */
+  failing?: { since: number; cause: string | undefined } | undefined
+  /** Whether this is a running server that has not fetched them yet. */
+  isUnfetched?: boolean
   /** Of a bundle or a pasted set; without `at`, no bundle was imported. `at` in milliseconds. */
   expiry?: { isBundle: boolean; at: number | undefined } | undefined
   /** Whether the only signer of its bundles is removed. */
@@ -25,7 +29,7 @@ export type IssuerFacts = {
 export function judgeIssuer(issuer: IssuerFacts, within: string, now: number): Finding[] {
   const who = `the issuer ${JSON.stringify(issuer.name)}${within}`
   const found = [
-    judgeKeys(issuer, who),
+    judgeKeys(issuer, who, now),
     judgeKeysExpiry(issuer, who, now),
     judgeSigner(issuer, who),
     judgeCa(issuer.ca, who, now),
@@ -40,15 +44,11 @@ type FindingInput = Omit<Parameters<typeof finding>[0], 'area'>
 const staleShare = 0.5
 
 /** Keys grow stale without a failure where nobody exchanges, so only failed fetches are a warning. */
-function judgeKeys({ name, keys, fetchFailures }: IssuerFacts, who: string): FindingInput | undefined {
+function judgeKeys(issuer: IssuerFacts, who: string, now: number): FindingInput | undefined {
+  const { name, keys, fetchFailures } = issuer
   const action = `latchkey issuers refresh ${shellWord(name)}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
-  const isStale = keys !== undefined && keys.usableSeconds <= staleShare * keys.staleSeconds
-  if (fetchFailures === 0) {
-    if (!isStale) return undefined
-    const message = `The keys of ${who} were not fetched for a long time, because no exchange needed them`
-    return { level: 'note', code: 'issuer_keys_idle', message, action }
-  }
-  const fetches = fetchFailures === 1 ? 'the last fetch failed' : `the last ${fetchFailures} fetches failed`
+  if (fetchFailures === 0) return judgeIdle(issuer, who, action)
+  const fetches = failuresText(issuer)
   if (keys === undefined)
     return {
       level: 'error',
@@ -60,13 +60,34 @@ function judgeKeys({ name, keys, fetchFailures }: IssuerFacts, who: string): Fin
     return {
       level: 'error',
       code: 'issuer_keys_unusable',
-      message: `The keys of ${who} are too old to use: ${fetches}`,
+      message: `The keys of ${who} are too old to use, so its tokens are refused: ${fetches}`,
       action,
     }
-  const message = `The keys of ${who} can be used for another ${durationText(keys.usableSeconds)}: ${fetches}`
-  return isStale
-    ? { level: 'warning', code: 'issuer_keys_stale', message, action }
-    : { level: 'note', code: 'issuer_fetch_failed', message, action }
+  const end = minuteText(now + keys.usableSeconds * 1_000)
+  const message = `The tokens of ${who} are refused from ${end} on, in ${durationText(keys.usableSeconds)}, if its keys cannot be fetched: ${fetches}`
+  return { level: 'warning', code: 'issuer_fetch_failed', message, action }
+}
+
+function judgeIdle({ keys, isUnfetched }: IssuerFacts, who: string, action: string): FindingInput | undefined {
+  if (keys === undefined) return undefined
+  const { usableSeconds, staleSeconds } = keys
+  const since =
+    usableSeconds <= staleShare * staleSeconds
+      ? 'for a long time'
+      : isUnfetched === true && usableSeconds <= staleSeconds
+        ? 'since the server started'
+        : undefined
+  if (since === undefined) return undefined
+  const message = `The keys of ${who} were not fetched ${since}, because no exchange needed them`
+  return { level: 'note', code: 'issuer_keys_idle', message, action }
+}
+
+function failuresText({ fetchFailures, failing }: IssuerFacts): string {
+  const which = fetchFailures === 1 ? 'the last fetch failed' : `the last ${fetchFailures} fetches failed`
+  if (failing === undefined) return which
+  const { since, cause } = failing
+  const first = fetchFailures === 1 ? '' : ', the first of them'
+  return `${which}${first} at ${minuteText(since)}${cause === undefined ? '' : `: ${cause}`}`
 }
 
 function judgeKeysExpiry({ name, expiry }: IssuerFacts, who: string, now: number): FindingInput | undefined {

@@ -3,7 +3,7 @@
 import type { PolicyState } from '../../../db/read/attention.ts'
 import { shellWord } from '../../runtime/file-access.ts'
 import { amountText } from '../../values/amount-text.ts'
-import { dayText, durationText, type Finding, finding, listNames } from './findings.ts'
+import { dayText, durationText, type Finding, finding, listNames, minuteText } from './findings.ts'
 import { type IssuerFacts, judgeIssuer } from './issuer-rules.ts'
 
 /** The names of policies by what is wrong with them; `total` includes the others. */
@@ -138,7 +138,7 @@ function spentText({ name, values, count, resetsAt }: SpentBudget): string {
     .map((value) => (value === '' ? 'requests without a value' : JSON.stringify(value)))
     .join(', ')
   const of = values.length === 0 ? '' : ` for ${listed}${rest}`
-  const until = Number.isFinite(resetsAt) ? `until ${new Date(resetsAt).toISOString().slice(0, 16)}Z` : 'for good'
+  const until = Number.isFinite(resetsAt) ? `until ${minuteText(resetsAt)}` : 'for good'
   return `${JSON.stringify(name)}${of}, ${until}`
 }
 

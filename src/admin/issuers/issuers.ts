@@ -2,7 +2,6 @@
 
 import { mapInSlices } from '../../../db/read/pace.ts'
 import type { Issuer as IssuerRow } from '../../../db/schema/schema.ts'
-import type { Actor } from '../../../db/tables/admin-changes.ts'
 import { insertIssuer, updateIssuer } from '../../../db/tables/issuers.ts'
 import { Fault } from '../../fault.ts'
 import type { Issuer } from '../../federation/issuer/issuer.ts'
@@ -149,7 +148,7 @@ async function deleteIssuer(context: ChangeContext, input: typeof oneInput.infer
 }
 
 async function verify(
-  context: Needs<'config' | 'registry' | 'outbound' | 'now' | 'log' | 'actor'>,
+  context: Needs<'config' | 'registry' | 'outbound' | 'now' | 'log' | 'actor' | 'role'>,
   input: typeof verifyInput.infer,
 ) {
   if (input.issuer !== undefined) {
@@ -165,15 +164,18 @@ async function verify(
   return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
 }
 
-async function refresh(context: Needs<'orm' | 'registry' | 'issuerKeys' | 'actor'>, input: typeof oneInput.infer) {
+async function refresh(
+  context: Needs<'orm' | 'registry' | 'issuerKeys' | 'actor' | 'role' | 'now'>,
+  input: typeof oneInput.infer,
+) {
   const issuer = pick(context, input)
-  await context.issuerKeys.refresh(issuer).catch((error: unknown) => explainUnreachable(error, issuer, context.actor))
+  await context.issuerKeys.refresh(issuer).catch((error: unknown) => explainUnreachable(context, error, issuer))
   return showIssuer(context, issuer.id)
 }
 
-function explainUnreachable(error: unknown, { name }: Issuer, actor: Actor): never {
+function explainUnreachable(context: Needs<'actor' | 'role' | 'registry'>, error: unknown, { name }: Issuer): never {
   if (!(error instanceof Fault) || error.code !== 'unavailable') throw error
-  const message = actor.kind === 'key' ? describeFor(actor, error) : error.message
+  const message = context.actor.kind === 'key' ? describeFor(context, error) : error.message
   const hint = `${error.hint}; if the server cannot reach the issuer: latchkey issuers update ${shellWord(name)} --jwks-file FILE`
   throw new Fault('unavailable', message, { reason: error.reason, detail: error.detail, hint })
 }

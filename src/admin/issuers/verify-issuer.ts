@@ -1,6 +1,5 @@
 // Tests an issuer, saved or not, as an exchange would use it: discovery, keys, certificates and clock.
 
-import type { Actor } from '../../../db/tables/admin-changes.ts'
 import { describeError, Fault, tellForCommands } from '../../fault.ts'
 import { discover } from '../../federation/issuer/fetch-keys.ts'
 import { fetchDocument } from '../../federation/issuer/guarded-fetch.ts'
@@ -8,6 +7,7 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
 import { quote } from '../../federation/subject-token/refusal-detail.ts'
 import type { Needs } from '../operation/context.ts'
+import { seesCauses } from '../operation/installation.ts'
 import { readPastedKeySet } from './pasted-key-set.ts'
 
 type Check = { step: 'discovery' | 'keys' | 'clock'; ok: boolean; detail: string }
@@ -23,9 +23,10 @@ export type IssuerToVerify = Pick<Issuer, 'issuerUrl' | 'jwksUrl' | 'jwks' | 'ca
 
 /** Fetches what an exchange would fetch, and saves nothing. Problems are reported, not thrown. */
 export async function verifyIssuer(
-  { outbound, now, log, actor }: Needs<'outbound' | 'now' | 'log' | 'actor'>,
+  context: Needs<'outbound' | 'now' | 'log' | 'actor' | 'role' | 'registry'>,
   issuer: IssuerToVerify,
 ): Promise<IssuerVerification> {
+  const { outbound, now, log, actor } = context
   const checks: Check[] = []
   const keys: IssuerVerification['keys'] = []
   try {
@@ -43,14 +44,14 @@ export async function verifyIssuer(
     const step = issuer.jwks === null && issuer.jwksUrl === null && checks.length === 0 ? 'discovery' : 'keys'
     if (actor.kind === 'key' && error.hint !== '')
       log('warn', 'issuer_verification_failed', { issuer_url: issuer.issuerUrl, reason: describeError(error) })
-    checks.push({ step, ok: false, detail: describeFor(actor, error) })
+    checks.push({ step, ok: false, detail: describeFor(context, error) })
   }
   return { issuer_url: issuer.issuerUrl, ok: checks.every(({ ok }) => ok), checks, keys }
 }
 
-/** Why an issuer could not be fetched, for the operator. A tenant learns only that the log has the reason. */
-export function describeFor({ kind }: Actor, fault: Fault): string {
-  if (kind !== 'key') return tellForCommands(fault)
+/** Why an issuer could not be fetched, for those who may read it. Others learn only that the log has the reason. */
+export function describeFor(context: Needs<'actor' | 'role' | 'registry'>, fault: Fault): string {
+  if (seesCauses(context)) return tellForCommands(fault)
   return fault.hint === '' ? fault.message : `${fault.message}; the server log has the reason`
 }
 

@@ -1,6 +1,7 @@
 // Whose management keys may see and change what belongs to the whole installation: upstreams, prices, signing keys, settings.
 import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
+import type { Needs } from './context.ts'
 
 type Organizations = {
   readonly organizations: ReadonlyMap<string, { readonly id: string; readonly createdAt: number }>
@@ -26,4 +27,14 @@ export function checkInstallationOrganization(registry: Organizations, organizat
     'forbidden',
     'This belongs to the whole installation: use a management key of the organization that it was set up with',
   )
+}
+
+/**
+ * Whether a caller may read why a server did not respond: commands, and administrators of the organization that the installation was set up
+ * with. Everyone else could learn what listens in the networks of the installation.
+ */
+export function seesCauses({ actor, role, registry }: Needs<'actor' | 'role' | 'registry'>): boolean {
+  if (actor.kind !== 'key') return true
+  const { organizationId = '' } = registry.keys.get(actor.keyId) ?? {}
+  return role === 'admin' && isInstallationOrganization(registry, organizationId)
 }

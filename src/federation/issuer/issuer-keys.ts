@@ -31,12 +31,15 @@ export type IssuerKeys = {
 /**
  * `failures` counts failed fetches since the last success, `failuresTotal` since startup or the last edit. `keySet` is
  * undefined if none was fetched. The keys stay usable for `usableMilliseconds`, which is negative after that time.
- * `expiresAt` is when a bundle or a pasted set stops being usable, in milliseconds since 1970.
+ * `expiresAt` is when a bundle or a pasted set stops being usable, in milliseconds since 1970. `failing` has the time of the first of the
+ * failures, in milliseconds since 1970, and the error of the last, for those who may know it. `fetches` counts those that this process started.
  */
 export type IssuerKeysState = {
   expiresAt?: number
   failures: number
   failuresTotal: number
+  fetches: number
+  failing?: { since: number; error: unknown } | undefined
   keySet: { ageMilliseconds: number; usableMilliseconds: number } | undefined
 }
 
@@ -65,6 +68,7 @@ export type IssuerKeysOptions = {
 type CachedKeys = RestoredKeys & {
   failures: number
   failuresTotal: number
+  failing: IssuerKeysState['failing']
   retryAt: number
   /** When a fetch last started for an unknown `kid`. */
   lastKidFetchAt: number
@@ -119,18 +123,9 @@ function entryOf({ entries, now, monotonic }: KeyCache, issuer: Issuer): CachedK
   if (known !== undefined) return known
   const never = Number.NEGATIVE_INFINITY
   const empty = {
-    keys: [],
-    fetchedAt: never,
-    storedFetchedAt: never,
-    freshUntil: never,
-    failures: 0,
-    failuresTotal: 0,
-    retryAt: never,
-    lastKidFetchAt: never,
-    fetchesStarted: 0,
-    keysFromFetch: 0,
-    fetching: undefined,
-    spiffeSequence: undefined,
+    ...{ keys: [], fetchedAt: never, storedFetchedAt: never, freshUntil: never, retryAt: never, lastKidFetchAt: never },
+    ...{ failures: 0, failuresTotal: 0, failing: undefined, fetchesStarted: 0, keysFromFetch: 0 },
+    ...{ fetching: undefined, spiffeSequence: undefined },
   }
   const cached: CachedKeys =
     issuer.jwks === null
@@ -148,14 +143,15 @@ function isUsable(cache: KeyCache, issuer: Issuer): boolean {
 
 function stateOf(cache: KeyCache, issuer: Issuer): IssuerKeysState {
   const known = cache.entries.get(issuer)
-  const { failures = 0, failuresTotal = 0 } = known ?? {}
+  const { failures = 0, failuresTotal = 0, failing, fetchesStarted: fetches = 0 } = known ?? {}
+  const counts = { failures, failuresTotal, failing, fetches }
   if (issuer.keysExpireAt !== null)
-    return { failures, failuresTotal, keySet: undefined, expiresAt: issuer.keysExpireAt + cache.graceMilliseconds }
+    return { ...counts, keySet: undefined, expiresAt: issuer.keysExpireAt + cache.graceMilliseconds }
   const times = known ?? restoreTimes(issuer, cache)
-  if (times === undefined || !Number.isFinite(times.fetchedAt)) return { failures, failuresTotal, keySet: undefined }
+  if (times === undefined || !Number.isFinite(times.fetchedAt)) return { ...counts, keySet: undefined }
   const now = cache.monotonic()
   const usableMilliseconds = times.freshUntil + issuer.keysStaleSeconds * 1_000 - now
-  return { failures, failuresTotal, keySet: { ageMilliseconds: now - times.fetchedAt, usableMilliseconds } }
+  return { ...counts, keySet: { ageMilliseconds: now - times.fetchedAt, usableMilliseconds } }
 }
 
 /** Starts a fetch, or joins the running one. */
@@ -182,6 +178,7 @@ async function fetchInto(cache: KeyCache, issuer: Issuer): Promise<IssuerKeySet>
   cached.freshUntil = cached.fetchedAt + freshMilliseconds
   cached.keysFromFetch = cached.fetchesStarted
   cached.failures = 0
+  cached.failing = undefined
   const keySet: IssuerKeySet = {
     issuerId: issuer.id,
     source: sourceOf(issuer),
@@ -198,6 +195,7 @@ function noteFailure(cache: KeyCache, issuer: Issuer, error: unknown): never {
   const cached = entryOf(cache, issuer)
   const seconds = isUsable(cache, issuer) ? issuerKeysCooldownSeconds : backoffSeconds(cached.failures, cache.random())
   cached.failures += 1
+  cached.failing = { since: cached.failing?.since ?? cache.now(), error }
   cached.failuresTotal += 1
   cached.retryAt = cache.monotonic() + seconds * 1_000
   const { id: issuer_id, issuerUrl: issuer_url } = issuer

@@ -68,6 +68,8 @@ const disk = (facts: Partial<NonNullable<ServerFacts['disk']>>) =>
   ofServer({ disk: { folder: '/data', free: 50e9, total: 100e9, database: 5e9, ...facts } })
 const keys = (usableHours: number, fetchFailures: number) =>
   ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600 }, fetchFailures })
+const unfetched = (usableHours: number) =>
+  ofIssuer({ keys: { usableSeconds: usableHours * 3_600, staleSeconds: 24 * 3_600 }, isUnfetched: true })
 const upstream = (facts: Partial<UpstreamFacts>) =>
   judgeUpstream(
     {
@@ -87,12 +89,14 @@ const unpriced = (requests: number, ...names: string[]) => ({
 
 const cases: [what: string, found: () => ReturnType<typeof judgeServer>, expected: string[]][] = [
   ['an organization in order', () => ofOrganization({}), []],
-  ['keys that failed to be fetched, but are fresh enough', () => keys(13, 9), ['note issuer_fetch_failed']],
+  ['keys that failed to be fetched, but are fresh enough', () => keys(13, 9), ['warning issuer_fetch_failed']],
   ['keys that never arrived', () => ofIssuer({ keys: undefined, fetchFailures: 1 }), ['error issuer_keys_missing']],
   ['keys that nobody has asked for', () => ofIssuer({ keys: undefined }), []],
-  ['keys past half of their stale time that fail to be fetched', () => keys(11, 9), ['warning issuer_keys_stale']],
+  ['keys past half of their stale time that fail to be fetched', () => keys(11, 9), ['warning issuer_fetch_failed']],
   ['keys past their stale time that fail to be fetched', () => keys(-1, 1), ['error issuer_keys_unusable']],
   ['old keys that nobody needed', () => keys(-1, 0), ['note issuer_keys_idle']],
+  ['old keys that were not fetched since the start', () => unfetched(24), ['note issuer_keys_idle']],
+  ['fresh keys that were not fetched since the start', () => unfetched(25), []],
   ['pasted keys', () => ofIssuer({ keys: undefined }), []],
   ['a CA of an issuer near its end', () => ofIssuer({ ca: validFor(29) }), ['warning issuer_ca_expires']],
   ['a CA of an issuer past its end', () => ofIssuer({ ca: validFor(-1) }), ['error issuer_ca_expires']],
@@ -301,6 +305,18 @@ test('a spent budget is named with its values, some of many, and with the time o
       '2 budgets are spent, so requests are refused: "teams" for requests without a value, "a", "b", "c", "d" and 115 more, until 2027-01-31T00:00Z; "all", for good',
     names: ['teams', 'all'],
   })
+})
+
+test('an issuer whose keys cannot be fetched says since when, why if it may, and when its tokens begin to fail', () => {
+  const since = now - hour
+  const says = (facts: Partial<IssuerFacts>) => ofIssuer({ fetchFailures: 1, ...facts })[0]?.message
+  const cause = '"https://idp/keys" could not be fetched: nothing listens there'
+  expect(says({ failing: { since, cause } })).toBe(
+    `The tokens of the issuer "idp" are refused from 2027-02-01T00:00Z on, in 24 hours, if its keys cannot be fetched: the last fetch failed at 2027-01-30T23:00Z: ${cause}`,
+  )
+  expect(says({ keys: undefined, fetchFailures: 3, failing: { since, cause: undefined } })).toBe(
+    'The keys of the issuer "idp" never arrived, so its tokens are refused: the last 3 fetches failed, the first of them at 2027-01-30T23:00Z',
+  )
 })
 
 test('an upstream says since when its requests fail, what came instead, and whether they have nowhere else to go', () => {

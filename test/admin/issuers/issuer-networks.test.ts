@@ -13,6 +13,8 @@ type Network = {
   addresses?: string[]
   answer?: () => Promise<Response>
   organizations?: number
+  /** Of the management key that calls over HTTP. */
+  caller?: { organization?: string }
   settings?: Partial<Record<string, string>>
 }
 type Site = TestServer & {
@@ -21,6 +23,8 @@ type Site = TestServer & {
   verify: (url?: string) => Promise<IssuerVerification>
   verifyOverHttp: (url?: string) => Promise<IssuerVerification>
   overHttp: (path: string, body?: object) => Promise<Response>
+  /** What the doctor says over HTTP. */
+  findings: () => Promise<string>
 }
 
 let site: Site | undefined
@@ -37,6 +41,7 @@ async function startSite({
   addresses = [],
   answer = answering,
   organizations = 1,
+  caller = {},
   settings = {},
 }: Network): Promise<Site> {
   const fetched: string[] = []
@@ -52,7 +57,9 @@ async function startSite({
   })
   for (let count = 1; count < organizations; count++)
     await test.admin('organizations.create', { name: `tenant-${count}`, plan: 'business' })
-  const { key } = await test.admin<Row & { key: string }>('keys.create', { name: 'admin', kind: 'management' })
+  const { key } = await test.admin<Row & { key: string }>('keys.create', {
+    ...{ name: 'admin', kind: 'management', ...caller },
+  })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const overHttp: Site['overHttp'] = (path, body = {}) =>
     fetch(`${test.server.baseUrl}/workload-identity/issuers${path}`, {
@@ -64,6 +71,7 @@ async function startSite({
     ...test,
     fetched,
     overHttp,
+    findings: async () => (await fetch(`${test.server.baseUrl}/workload-identity/findings`, { headers })).text(),
     verify: (url = host) => test.admin('issuers.verify', at(url)),
     verifyOverHttp: async (url = host) =>
       ((await (await overHttp('/verify', at(url))).json()) as { data: IssuerVerification }).data,
@@ -166,11 +174,16 @@ describe('over HTTP', () => {
     ['is the service of a cloud', { addresses: ['169.254.169.254'] }, 'reserved'],
     ['has no address', { answer: failing('ENOTFOUND') }, 'its name cannot be resolved'],
   ]
+  const tenant = { organizations: 2, caller: { organization: 'tenant-1' } }
   const hidden = `"${host}/keys" could not be fetched; the server log has the reason`
 
   for (const [name, network, told] of failures) {
     test(`verify has one text for an issuer that ${name}, and a command has the reason`, async () => {
-      const { verify, verifyOverHttp, logLines } = await startSite({ addresses: ['9.9.9.9'], ...network })
+      const { verify, verifyOverHttp, logLines } = await startSite({
+        addresses: ['9.9.9.9'],
+        ...tenant,
+        ...network,
+      })
       expect((await verify()).checks[0]?.detail).toStartWith(`"${host}/keys" could not be fetched`)
       expect((await verify()).checks[0]?.detail).toContain(told)
       expect((await verifyOverHttp()).checks).toEqual([{ step: 'keys', ok: false, detail: hidden }])
@@ -181,19 +194,40 @@ describe('over HTTP', () => {
 
   test('a refresh has the same text for all of them', async () => {
     for (const [, network, told] of failures) {
-      const { admin, overHttp, logLines, stop } = await startSite({ addresses: ['9.9.9.9'], ...network })
-      await admin('issuers.add', { organization: 'default', name: 'idp', ...at(host) })
+      const { admin, overHttp, logLines, stop } = await startSite({
+        addresses: ['9.9.9.9'],
+        ...tenant,
+        ...network,
+      })
+      await admin('issuers.add', { organization: 'tenant-1', name: 'idp', ...at(host) })
       const response = await overHttp('/idp/refresh')
       expect(response.status).toBe(503)
       expect(await response.json()).toEqual({
         error: { code: 503, message: hidden, metadata: { error_type: expect.any(String) } },
       })
       expect(logLines.join()).toContain(JSON.stringify(told).slice(1, -1))
-      const refreshed = admin('issuers.refresh', { organization: 'default', issuer: 'idp' })
+      const refreshed = admin('issuers.refresh', { organization: 'tenant-1', issuer: 'idp' })
       await expect(refreshed).rejects.toMatchObject({ hint: expect.stringContaining(told) })
       await stop()
       site = undefined
     }
+  })
+
+  test('an administrator of the installation gets the reason, and one of another organization does not', async () => {
+    const network = { addresses: ['9.9.9.9'], answer: failing('ECONNREFUSED') }
+    const told = `"${host}/keys" could not be fetched: nothing listens there`
+    const { verifyOverHttp, admin, overHttp, findings, stop } = await startSite(network)
+    await admin('issuers.add', { organization: 'default', name: 'idp', ...at(host) })
+    expect((await verifyOverHttp()).checks).toEqual([{ step: 'keys', ok: false, detail: told }])
+    expect(await (await overHttp('/idp/refresh')).json()).toMatchObject({ error: { message: told } })
+    expect(await findings()).toContain(JSON.stringify(told).slice(1, -1))
+    await stop()
+    const other = await startSite({ ...network, ...tenant })
+    expect((await other.verifyOverHttp()).checks[0]?.detail).toBe(hidden)
+    await other.admin('issuers.add', { ...tenant.caller, name: 'idp', ...at(host) })
+    await other.overHttp('/idp/refresh')
+    expect(await other.findings()).toContain('the last fetch failed')
+    expect(await other.findings()).not.toContain('nothing listens')
   })
 
   test('the reason is reported of an address in a network that the operator names', async () => {
@@ -203,7 +237,7 @@ describe('over HTTP', () => {
     const { verify, verifyOverHttp } = await startSite({ ...network, addresses: ['10.0.0.1'], organizations: 2 })
     for (const { checks } of [await verify(), await verifyOverHttp()]) expect(checks[0]?.detail).toBe(detail)
     await site?.stop()
-    const mixed = await startSite({ ...network, addresses: ['10.0.0.1', '9.9.9.9'], organizations: 2 })
+    const mixed = await startSite({ ...network, ...tenant, addresses: ['10.0.0.1', '9.9.9.9'] })
     expect((await mixed.verifyOverHttp()).checks[0]?.detail).toBe(hidden)
   })
 

@@ -18,7 +18,7 @@ beforeEach(() => {
 const find = (of = issuer) => server.keys.find(of, { kid: 'one', algorithm: 'ES256' })
 
 test('an issuer that was never asked has no key set and no failures, and is not asked', () => {
-  expect(server.keys.stateOf(issuer)).toEqual({ failures: 0, failuresTotal: 0, keySet: undefined })
+  expect(server.keys.stateOf(issuer)).toEqual({ failures: 0, failuresTotal: 0, fetches: 0, keySet: undefined })
   expect(server.fetched).toEqual([])
 })
 
@@ -34,7 +34,7 @@ test('stored keys have the same age after a restart, before anything asks for th
   server.clock.now += 3 * minute
   const [lastKeySet = null] = server.kept
   const restarted = server.keys.stateOf(issuerRow({ lastKeySet }))
-  expect(restarted).toEqual(server.keys.stateOf(issuer))
+  expect(restarted).toEqual({ ...server.keys.stateOf(issuer), fetches: 0 })
 })
 
 test('pasted keys have no age', async () => {
@@ -46,12 +46,13 @@ test('pasted keys have no age', async () => {
 test('failures count until a fetch succeeds, and in total for good', async () => {
   const { discovery } = server.answers
   server.answers.discovery = () => Promise.reject(new Error('connection refused'))
+  const since = server.clock.now + server.clock.ahead
   await find()
   server.clock.now += minute
   await find()
-  expect(server.keys.stateOf(issuer)).toMatchObject({ failures: 2, failuresTotal: 2 })
+  expect(server.keys.stateOf(issuer)).toMatchObject({ failures: 2, failuresTotal: 2, failing: { since } })
   server.answers.discovery = discovery
   server.clock.now += minute
   await find()
-  expect(server.keys.stateOf(issuer)).toMatchObject({ failures: 0, failuresTotal: 2 })
+  expect(server.keys.stateOf(issuer)).toMatchObject({ failures: 0, failuresTotal: 2, failing: undefined })
 })
