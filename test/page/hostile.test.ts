@@ -100,7 +100,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const finding = { level: 'error', area: 'issuers', code: 'issuer_fetch_failed', message: 'old', names: [], action }
     await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings: [finding] } } }))
     await go('#/overview')
-    await page.getByText(`To do: ${action}`).waitFor()
+    await page.getByText('As a command').click()
+    expect(await page.getByRole('group', { name: 'command' }).textContent()).toContain(action)
     await page.unroute('**/findings?*')
   })
 
@@ -121,6 +122,34 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(await link.getAttribute('href')).toBe('#/policies/ci')
     await page.getByText('As a command').click()
     expect(await page.getByRole('group', { name: 'command' }).textContent()).toContain(action)
+    await page.unroute('**/findings?*')
+  })
+
+  test('a budget of keys leads to the keys: each has a button that opens its form, and the health leads there too', async () => {
+    const about = { level: 'error', message: 'spent', action: 'latchkey keys update KEY', count: 5 }
+    const spent = {
+      ...{ ...about, area: 'budgets', code: 'budget_spent', operation: 'keys.update' },
+      names: ['target', 'k2', 'k3', 'k4', 'k5'],
+    }
+    const idle = {
+      ...{ ...about, area: 'policies', code: 'policy_never_issued', operation: 'policies.check' },
+      names: ['p1', 'p2'],
+    }
+    await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings: [spent, idle] } } }))
+    await go('#/keys')
+    await go('#/overview')
+    const health = page.getByRole('navigation', { name: 'Health' }).getByRole('link', { name: 'Budgets' })
+    await page.getByRole('link', { name: 'Show them' }).waitFor()
+    expect(await health.getAttribute('href')).toBe('#/keys')
+    const link = page.getByRole('link', { name: 'Show them' })
+    expect(await link.getAttribute('href')).toBe('#/policies?unused=never')
+    // What counts today leads to what was counted.
+    const requests = await page.locator('.tiles a').filter({ hasText: 'Inference requests' }).getAttribute('href')
+    expect(requests).toContain('time=range')
+    await page.getByText('2 more').click()
+    for (const name of spent.names) expect(await page.getByRole('button', { name: `Edit ${name}` }).count()).toBe(1)
+    await page.getByRole('button', { name: 'Edit target' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Edit key' }).waitFor()
     await page.unroute('**/findings?*')
   })
 

@@ -112,6 +112,23 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.waitForFunction(() => document.querySelector<HTMLInputElement>('#f-issuer')?.value === 'idp')
   })
 
+  test('a policy goes on with an issuer that was added for it, and nothing that was typed is lost', async () => {
+    await go('#/policies')
+    await go('#/policies/new')
+    await page.getByLabel('Name', { exact: true }).fill('deploy docs')
+    await page.getByText('GitLab', { exact: true }).click()
+    await page.getByRole('link', { name: 'Add this issuer' }).click()
+    await heading('Add issuer')
+    await page.getByLabel('Name', { exact: true }).fill('lab')
+    await page.getByLabel('Issuer URL', { exact: true }).fill('https://gitlab.example.com')
+    await button('Add issuer').click()
+    await heading('New policy')
+    await page.waitForFunction(() => document.querySelector<HTMLInputElement>('#f-issuer')?.value === 'lab')
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('deploy docs')
+    await page.evaluate(() => sessionStorage.clear())
+    await page.reload()
+  })
+
   test('what was opened without a connection appears when there is one', async () => {
     await go('#/keys')
     await heading('Keys')

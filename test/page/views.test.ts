@@ -319,6 +319,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('button', { name: 'Delete policy' }).click()
     await heading('Policies')
+    await page.getByText('Deleted the policy policy').waitFor()
     expect((await latchkey.admin<{ data: Row[] }>('policies.list')).data.map(({ name }) => name)).not.toContain(
       'policy',
     )

@@ -125,7 +125,7 @@ function one(page, id) {
     const body = html`<p>Nothing is refused for it any more. What was spent stays in the reports.</p>`
     if (!(await confirm({ title: 'Delete this budget?', body, action: 'Delete budget', isDanger: true }))) return
     await send('DELETE', self)
-    notify('ok', 'The budget was deleted')
+    notify('ok', html`Deleted the budget ${stored(budget?.name, 80)}`)
     go(['budgets'])
   }
   const tabs = createTabs(page, [

@@ -46,6 +46,7 @@ export function createEdit(page, kind) {
     isNew: kind.self === undefined,
     self: kind.self ?? kind.path,
     draft: createDraft(page, kind.blank, (name) => {
+      edit.isKept = false
       keep(edit)
       kind.onChange?.(name)
     }),
@@ -55,6 +56,13 @@ export function createEdit(page, kind) {
     etag: undefined,
     isReady: false,
     isRestored: false,
+    /** Whether somebody comes back to the draft. */
+    isKept: false,
+    /** For a link to something that the form needs, and that leads back. */
+    goOn: () => {
+      edit.isKept = true
+      keep(edit)
+    },
     /** @type {Conflict<V> | undefined} */
     conflict: undefined,
     /** @type {unknown} */
@@ -65,7 +73,10 @@ export function createEdit(page, kind) {
     refused: new Set(),
     busy: false,
   }
-  page.guard({ isUnsaved: () => edit.isReady && isUnsaved(edit), discard: () => forgetDraft(edit.name) })
+  page.guard({
+    isUnsaved: () => edit.isReady && !edit.isKept && isUnsaved(edit),
+    discard: () => forgetDraft(edit.name),
+  })
   return edit
 }
 /** @template {Values} V @typedef {ReturnType<typeof createEdit<V>>} Edit */

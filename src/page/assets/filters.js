@@ -53,7 +53,8 @@ export const unusedFilter = {
   label: 'Unused',
   options: [
     ['', 'Any'],
-    ['never', 'Never used'],
+    ['never-7', 'Never used, older than 7 days'],
+    ['never', 'Never used, however new'],
     ['7', 'For 7 days'],
     ['30', 'For 30 days'],
     ['90', 'For 90 days'],
@@ -63,8 +64,10 @@ export const unusedFilter = {
 /** As the API takes it, by a whole day, so that asking again is a 304. @param {Readonly<Record<string, string>>} query @returns {{ never_used?: true, unused_since?: string }} */
 export function unused({ unused: chosen = '' }) {
   if (chosen === 'never') return { never_used: true }
-  if (!/^\d{1,4}$/.test(chosen)) return {}
-  return { unused_since: `${new Date(Date.now() - Number(chosen) * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z` }
+  const [, never, days] = /^(never-)?(\d{1,4})$/.exec(chosen) ?? []
+  if (days === undefined) return {}
+  const since = `${new Date(Date.now() - Number(days) * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`
+  return { ...(never && { never_used: /** @type {const} */ (true) }), unused_since: since }
 }
 
 /** Completes the names of a list of the API. @param {string} path @param {string} [field] @returns {(text: string) => Promise<string[]>} */

@@ -105,6 +105,9 @@ async function test(edited) {
   edited.page.update()
 }
 
+/** The form of the policy that needs the issuer. @param {string} policy */
+const formOf = (policy) => ['policies', ...(policy === 'new' ? ['new'] : [policy, 'edit'])]
+
 /** @param {IssuerEdit} edited */
 const save = (edited) =>
   saveEdit(edited, (response) => {
@@ -113,7 +116,11 @@ const save = (edited) =>
       'ok',
       edited.isNew ? 'The issuer was added' : response === undefined ? 'Nothing was changed' : 'The issuer was saved',
     )
-    go(edited.page.query.then === 'start' ? ['start'] : ['issuers', response?.data.id ?? edited.id])
+    const id = response?.data.id ?? edited.id
+    const { then, policy } = edited.page.query
+    if (then === 'start') return go(['start'])
+    if (policy !== undefined) return go(formOf(policy), { issuer: id })
+    go(['issuers', id])
   })
 
 /** @param {Page} page @param {string} [id] */
@@ -137,7 +144,7 @@ export function issuerForm(page, id) {
             submit: id === undefined ? 'Add issuer' : 'Save',
             busy,
             disabled: draft.values.name === '' || draft.values.issuer_url === '',
-            cancel: href(id === undefined ? ['issuers'] : ['issuers', id]),
+            cancel: href(cancelTo(edited)),
             extra: unsavedMark(edited),
           },
           fields(edited),
@@ -146,6 +153,13 @@ export function issuerForm(page, id) {
       <aside class="stack" aria-label="Test">${preview(edited)}</aside>
     </div>`
   }
+}
+
+/** @param {IssuerEdit} edited */
+function cancelTo({ id, page }) {
+  const { policy } = page.query
+  if (policy !== undefined) return formOf(policy)
+  return id === undefined ? ['issuers'] : ['issuers', id]
 }
 
 /** How to find the issuer URL of a platform. @param {string | undefined} platform */

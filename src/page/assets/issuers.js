@@ -107,7 +107,7 @@ function one(page, id) {
   const remove = async () => {
     if (!(await confirmDelete(id))) return
     await send('DELETE', self)
-    notify('ok', 'The issuer was deleted')
+    notify('ok', html`Deleted the issuer ${stored(issuer?.name, 80)}`)
     go(['issuers'])
   }
   const tabs = createTabs(page, [

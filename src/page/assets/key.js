@@ -36,8 +36,8 @@ const periods = { daily: 'a day', weekly: 'a week', monthly: 'a month' }
 
 /** @param {Key} key */
 export function keyBadge({ state, kind, role }) {
-  if (state !== 'enabled') return badge(state === 'expired' ? 'bad' : 'off', state)
-  return kind === 'inference' ? badge('ok', 'enabled') : badge('info', role ?? kind)
+  const shown = badge(state === 'enabled' ? 'ok' : state === 'expired' ? 'bad' : 'off', state)
+  return kind === 'inference' ? shown : html`<span class="actions">${shown}${badge('info', role ?? kind)}</span>`
 }
 
 /** Of a key that was used and has cost nothing, nobody knows the cost. @param {Key} key */
@@ -107,7 +107,7 @@ export function keyDetails(page, hash) {
     const body = html`${await impact()}<p>A deleted key cannot be restored. Its usage stays in the reports.</p>`
     if (!(await confirm({ title: 'Delete this key?', body, action: 'Delete key', isDanger: true }))) return
     await send('DELETE', self)
-    notify('ok', 'The key was deleted')
+    notify('ok', html`Deleted the key ${stored(key?.name, 80)}`)
     go(['keys'])
   }
   const tabs = createTabs(page, [

@@ -132,9 +132,16 @@ function strip(findings) {
         found.some((each) => each.level === level),
       )
       const state = worst === undefined ? html`<span class="hidden">: fine</span>` : badge(tones[worst], worst)
-      return html`<a href=${href([place])} title=${found.map(({ message }) => visible(message)).join('\n') || nothing}>${worst === undefined ? icon('ok') : nothing}<span>${title}</span>${state}</a>`
+      return html`<a href=${placeOf(place, found, worst)} title=${found.map(({ message }) => visible(message)).join('\n') || nothing}>${worst === undefined ? icon('ok') : nothing}<span>${title}</span>${state}</a>`
     })}
   </nav>`
+}
+
+/** Where the worst of them are: a budget can be that of a key. @param {string} place @param {DoctorFinding[]} found @param {DoctorFinding['level'] | undefined} worst */
+function placeOf(place, found, worst) {
+  const about = found.find(({ level }) => level === worst)
+  if (place !== 'budgets' || about?.operation !== 'keys.update') return href([place])
+  return href(['keys'], about.count === 1 ? { search: about.names[0] ?? '' } : {})
 }
 
 /** The last hours or days of the counts. @param {ExchangeCounts} counts @param {Period} period */
@@ -167,11 +174,14 @@ function tiles(period, counts, usage, refusedRequests) {
   return html`<div class="tiles">
     ${tile('Tokens issued', counts && count(issued.now), `in the last ${span}`, href(['exchanges'], { outcome: 'issued' }), issued)}
     ${tile('Exchanges refused', counts && count(refused.now), `in the last ${span}`, href(['exchanges'], { outcome: 'refused' }), refused)}
-    ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['requests'], { time: days === 1 ? '24h' : `${days}d` }), requests)}
+    ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['requests'], days === 1 ? hourOf(today(), 'day') : { time: `${days}d` }), requests)}
     ${tile('Requests refused', refusedRequests && count(sum(refusedRequests.data.map((row) => row.requests))), refusedRequests && sinceText(refusedRequests), href(['requests'], { tab: 'refused' }), { now: 0 })}
-    ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost' }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
+    ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost', days: `${days}` }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
   </div>`
 }
+
+/** In UTC, as usage is counted. */
+const today = () => new Date().toISOString().slice(0, 10)
 
 /** @param {readonly number[]} values */
 const sum = (values) => values.reduce((all, value) => all + value, 0)

@@ -118,8 +118,17 @@ export async function openDraft(edited) {
   }
   if (values.platform === 'other') choosePlatform(values, edited)
   begin(edited, values, opened?.etag)
+  await takeIssuer(edited)
   void learnClaims(edited)
   void check(edited)
+}
+
+/** An issuer that was added for a draft that has none. @param {PolicyDraft} edited */
+async function takeIssuer(edited) {
+  const { issuer = '' } = edited.page.query
+  if (issuer === '' || edited.draft.values.issuer !== '') return
+  edited.issuers.learn([issuerItem((await get(`${issuersPath}/${segment(issuer)}`)).data)])
+  edited.draft.set('issuer')(issuer)
 }
 
 /** What the address names, or a token that somebody pasted. @param {PolicyDraft} edited @param {Values} values */

@@ -83,7 +83,7 @@ function picker(edited) {
   const { questions = [], url, host } = platforms[platform] ?? {}
   const known = answers[platform] ?? {}
   const where = url === undefined ? host && `https://${host}` : inline(url)
-  const add = href(['issuers', 'new'], { platform })
+  const add = href(['issuers', 'new'], { platform, policy: edited.id ?? 'new' })
   return html`<h2>Which tokens</h2>${choice({
     label: 'Platform',
     name: 'platform',
@@ -91,7 +91,7 @@ function picker(edited) {
     options: Object.entries(platforms).map(([key, { label }]) => [key, label]),
     onInput: (chosen) => pickPlatform(edited, chosen),
   })}
-  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}${edited.draft.values.issuer === '' ? html`. <a href=${add} target="_blank">Add this issuer</a>` : nothing}</p>`}
+  ${where === undefined ? nothing : html`<p class="muted small">Its issuer URL: ${where}${edited.draft.values.issuer === '' ? html`. <a href=${add} @click=${edited.goOn}>Add this issuer</a>` : nothing}</p>`}
   <div class="fields" ?hidden=${questions.length === 0}>${questions.map(({ name, help, ...question }) =>
     field({
       ...question,

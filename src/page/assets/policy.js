@@ -72,7 +72,7 @@ export function policyDetails(page, id) {
       <p>Tokens that were issued stay valid until they expire, at most 15 minutes. The audit log keeps its exchanges.</p>`
     if (!(await confirm({ title: 'Delete this policy?', body, action: 'Delete policy', isDanger: true }))) return
     await send('DELETE', self)
-    notify('ok', 'The policy was deleted')
+    notify('ok', html`Deleted the policy ${stored(policy.name, 80)}`)
     go(['policies'])
   }
   const tabs = createTabs(page, [

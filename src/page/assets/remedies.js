@@ -1,8 +1,8 @@
 // What mends a finding of the doctor or a refusal, as a button or a link; the command stays behind "As a command". The server names the operation
 // and its subjects; how the page does each operation is here, once.
-/** @import { DoctorFinding, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { DoctorFinding, Key, Policy } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
-import { segment, send } from './client.js'
+import { get, segment, send } from './client.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { button, code, stored } from './parts.js'
@@ -10,7 +10,8 @@ import { href } from './router.js'
 
 /**
  * `to` opens a place, `post` is a path that does it at once, and `done` what is said then, of the response.
- * @typedef {{ text: string, isOnce?: true, to?: (name: string, area: string) => string, post?: (name: string) => string, done?: (data: any) => string | undefined }} Deed
+ * `find` opens a place that is known only after a request.
+ * @typedef {{ text: string, isOnce?: true, find?: (name: string) => Promise<string>, to?: (name: string, area: string) => string, post?: (name: string) => string, done?: (data: any) => string | undefined }} Deed
  */
 
 /** How the page does an operation. @type {Record<string, Deed>} */
@@ -32,7 +33,8 @@ const deeds = {
   'keys.enable': { text: 'Enable its key', to: (name) => href(['policies', name]) },
   'keys.update': {
     text: 'Edit',
-    to: (name, area) => (area === 'policies' ? href(['policies', name]) : href(['keys'], { search: name })),
+    to: (name, area) => (area === 'policies' ? href(['policies', name]) : ''),
+    find: keyForm,
   },
   'organizations.plan': { text: 'Change the plan', to: () => href(['organization']) },
   'policies.check': { text: 'Try a token', to: (name) => href(['try'], { policy: name }) },
@@ -57,17 +59,30 @@ const deeds = {
 }
 
 const shownMax = 3
+
+/** The form of a key that a finding names; the list where several have the name. @param {string} name */
+async function keyForm(name) {
+  const found = (await get('/keys', { contains: name, limit: 100 })).data
+  const own = /** @type {Key[]} */ (found).filter((key) => key.name === name)
+  return own.length === 1 ? href(['keys', own[0]?.hash ?? '', 'edit']) : href(['keys'], { search: name })
+}
+
+/** Lists of what a finding is about, by its code. @type {Record<string, string>} */
+const lists = { policy_never_issued: href(['policies'], { unused: 'never' }) }
 const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 /** A button or link for an operation; nothing for a role that may not do it. @param {Page} page @param {string} operation @param {string} name @param {{ area?: string, isNamed?: boolean }} [more] */
 export function deed(page, operation, name, { area = '', isNamed = false } = {}) {
   const found = deeds[operation]
   if (found === undefined || !page.may(/** @type {any} */ (operation))) return nothing
-  const { text, to, post, done } = found
+  const { text, to, find, post, done } = found
+  const place = to?.(name, area) ?? ''
   // An id says nothing to who hears it.
   const label = isId.test(name) ? text : `${text} ${name}`.slice(0, 120)
   const words = isNamed ? html`${text} <span class="muted">${stored(name, 60)}</span>` : text
-  if (to !== undefined) return html`<a class="button" href=${to(name, area)} aria-label=${label}>${words}</a>`
+  if (place !== '') return html`<a class="button" href=${place} aria-label=${label}>${words}</a>`
+  if (find !== undefined)
+    return button(page, /** @type {any} */ (words), async () => location.assign(await find(name)), '', label)
   const act = async () => {
     const response = await send('POST', post?.(name) ?? '', {})
     notify('ok', done?.(response?.data) ?? 'Done')
@@ -77,14 +92,26 @@ export function deed(page, operation, name, { area = '', isNamed = false } = {})
 }
 
 /** What to do about a finding. @param {Page} page @param {DoctorFinding} finding @returns {Content} */
-export function remedy(page, { area, operation, names, action }) {
+export function remedy(page, { area, code: kind, operation, names, action }) {
   const found = operation === null ? undefined : deeds[operation]
-  const shown = found?.isOnce ? [names[0] ?? ''] : names.slice(0, shownMax)
-  const buttons = shown
+  const named = found?.isOnce ? [names[0] ?? ''] : names
+  const buttons = named
     .map((name) => deed(page, operation ?? '', name, { area, isNamed: names.length > 1 }))
     .filter((each) => each !== nothing)
-  if (buttons.length === 0) return html`<p class="muted">To do: ${stored(action, 1_000)}${placeOf(area, names)}</p>`
-  return html`<div class="actions">${buttons}${asCommand(action)}</div>`
+  if (buttons.length === 0) return advice(area, names, action)
+  const list = names.length > 1 && lists[kind]
+  return html`<div class="actions">${list ? html`<a class="button" href=${list}>Show them</a>` : nothing}${buttons.slice(0, shownMax)}${
+    buttons.length > shownMax
+      ? html`<details class="command"><summary>${buttons.length - shownMax} more</summary><div class="actions">${buttons.slice(shownMax)}</div></details>`
+      : nothing
+  }${asCommand(action)}</div>`
+}
+
+/** What to do where the page has no button for it: a command stays folded. @param {string} area @param {readonly string[]} names @param {string} action @returns {Content} */
+function advice(area, names, action) {
+  if (!action.includes('latchkey '))
+    return html`<p class="muted">To do: ${stored(action, 1_000)}${placeOf(area, names)}</p>`
+  return html`<div class="actions">${asCommand(action)}</div>`
 }
 
 /** Where the page has what a finding is about. @param {string} area @param {readonly string[]} names */

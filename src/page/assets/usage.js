@@ -18,6 +18,7 @@ const [rowsPerPage, seriesMax] = [50, 8]
 /** Whose labels are in the menu. */
 const keysRead = 100
 const spans = {
+  1: 'Today (UTC)',
   7: 'Last 7 days',
   30: 'Last 30 days',
   90: 'Last 90 days',
