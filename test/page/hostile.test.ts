@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const about = { level: 'error', message: 'spent', action: 'latchkey keys update KEY', count: 5 }
     const spent = {
       ...{ ...about, area: 'budgets', code: 'budget_spent', operation: 'keys.update' },
-      names: ['target', 'k2', 'k3', 'k4', 'k5'],
+      names: ['boss', 'k2', 'k3', 'k4', 'k5'],
     }
     const idle = {
       ...{ ...about, area: 'policies', code: 'policy_never_issued', operation: 'policies.check' },
@@ -148,7 +148,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     expect(requests).toContain('time=range')
     await page.getByText('2 more').click()
     for (const name of spent.names) expect(await page.getByRole('button', { name: `Edit ${name}` }).count()).toBe(1)
-    await page.getByRole('button', { name: 'Edit target' }).click()
+    await page.getByRole('button', { name: 'Edit boss' }).click()
     await page.getByRole('heading', { level: 1, name: 'Edit key' }).waitFor()
     await page.unroute('**/findings?*')
   })
