@@ -28,6 +28,8 @@ const show = (issuer: Issuer) =>
     ...fieldLines(issuerFields, issuer, {
       key_source: sourceOf(issuer),
       keys_fetched_at: moment(issuer.keys_fetched_at),
+      keys_usable_until: issuer.keys_usable_until === null ? null : moment(issuer.keys_usable_until),
+      keys_failing_since: issuer.keys_failing_since === null ? null : moment(issuer.keys_failing_since),
       keys: describeKeys(issuer),
       keys_expire_at: issuer.key_source === 'jwks' ? describeExpiry(issuer) : null,
       keys_stale_seconds: issuer.key_source === 'jwks' ? 'never' : `${issuer.keys_stale_seconds} s without renewal`,

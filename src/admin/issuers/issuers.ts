@@ -32,7 +32,7 @@ import {
 } from './issuer-input.ts'
 import { keyColumns, rejectPast } from './key-columns.ts'
 import { checkPageClient, pageSecretColumn } from './page-client.ts'
-import { showIssuer } from './show-issuer.ts'
+import { type ShowIssuerContext, showIssuer } from './show-issuer.ts'
 import { describeFor, verifyIssuer } from './verify-issuer.ts'
 
 export const issuerOperations = {
@@ -46,7 +46,7 @@ export const issuerOperations = {
   'issuers.delete': operation(oneInput, deleteIssuer, { mutates: true }),
 }
 
-async function addIssuer(context: ChangeContext & Needs<'config'>, input: typeof addInput.infer) {
+async function addIssuer(context: ChangeContext & ShowIssuerContext & Needs<'config'>, input: typeof addInput.infer) {
   const { id: organizationId } = findOrganization(context.registry, input.organization)
   rejectPast(context, input.keys_expire_at)
   const draft = draftIssuer(context, input, organizationId)
@@ -92,7 +92,7 @@ export function draftIssuer(
   }
 }
 
-async function listIssuers(context: Needs<'orm' | 'registry' | 'lastUses'>, input: typeof listInput.infer) {
+async function listIssuers(context: ShowIssuerContext & Needs<'lastUses'>, input: typeof listInput.infer) {
   const { id } = findOrganization(context.registry, input.organization)
   const fits = containsText(input.contains)
   const rows = [...context.registry.issuers.values()].filter(
@@ -105,7 +105,7 @@ async function listIssuers(context: Needs<'orm' | 'registry' | 'lastUses'>, inpu
 }
 
 async function showUsed(
-  context: Needs<'orm' | 'registry' | 'lastUses'>,
+  context: ShowIssuerContext & Needs<'lastUses'>,
   input: typeof oneInput.infer,
 ): Promise<typeof issuerResponse.infer> {
   const shown = await showIssuer(context, pick(context, input).id)
@@ -113,7 +113,10 @@ async function showUsed(
   return used ?? shown
 }
 
-async function updateIssuerFields(context: ChangeContext & Needs<'config'>, input: typeof updateInput.infer) {
+async function updateIssuerFields(
+  context: ChangeContext & ShowIssuerContext & Needs<'config'>,
+  input: typeof updateInput.infer,
+) {
   checkChanges(input, ['organization', 'issuer', 'if_match'])
   rejectPast(context, input.keys_expire_at)
   const issuer = pick(context, input)
@@ -164,10 +167,7 @@ async function verify(
   return verifyIssuer(context, { ...source, issuerUrl, caPem, clockSkewSeconds: clockSkewSecondsDefault })
 }
 
-async function refresh(
-  context: Needs<'orm' | 'registry' | 'issuerKeys' | 'actor' | 'role' | 'now'>,
-  input: typeof oneInput.infer,
-) {
+async function refresh(context: ShowIssuerContext, input: typeof oneInput.infer) {
   const issuer = pick(context, input)
   await context.issuerKeys.refresh(issuer).catch((error: unknown) => explainUnreachable(context, error, issuer))
   return showIssuer(context, issuer.id)

@@ -2,6 +2,7 @@
 
 import type { IssuerKeySet } from '../../../db/schema/schema.ts'
 import { readIssuerKeySet } from '../../../db/tables/issuers.ts'
+import { causeOf } from '../../fault.ts'
 import { type Issuer, sourceOf } from '../../federation/issuer/issuer.ts'
 import { readKeySet } from '../../federation/issuer/key-set.ts'
 import type { Registry } from '../../registry/registry.ts'
@@ -9,21 +10,30 @@ import { firstToExpire } from '../../values/certificates.ts'
 import { showFields } from '../kinds/fields.ts'
 import { issuerFields } from '../kinds/issuer.ts'
 import type { Needs } from '../operation/context.ts'
+import { seesCauses } from '../operation/installation.ts'
 import type { issuerResponse } from '../operation/issuer-response.ts'
 import { timeOf } from '../operation/references.ts'
 
 type UsableKey = { kid: string | null; algorithm: string }
 type IssuerShown = typeof issuerResponse.infer
 
-export async function showIssuer({ orm, registry }: Needs<'orm' | 'registry'>, id: string): Promise<IssuerShown> {
+export type ShowIssuerContext = Needs<'orm' | 'registry' | 'issuerKeys' | 'actor' | 'role' | 'now'>
+
+/** What failed is only for those who may read it. */
+export async function showIssuer(context: ShowIssuerContext, id: string): Promise<IssuerShown> {
+  const { orm, registry, issuerKeys, now } = context
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)
+  const { failing, keySet: usable } = issuerKeys.stateOf(row)
   const derived = {
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
     ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
+    keys_usable_until: timeOf(usable === undefined ? null : Math.round(now() + usable.usableMilliseconds)),
+    keys_failing_since: timeOf(failing?.since ?? null),
+    keys_failure: failing === undefined || !seesCauses(context) ? null : causeOf(failing.error),
     bundle_signer: signerName(registry, row.bundleSignerId),
     keys: listKeys(row, keySet),
     has_page_secret: row.pageSecretEncrypted !== null,

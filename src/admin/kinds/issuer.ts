@@ -75,6 +75,9 @@ export const issuerFields = {
   },
   keys_fetched_at: { shown: timeOrNull, line: 'keys fetched (UTC)' },
   keys_fresh_until: { shown: timeOrNull },
+  keys_usable_until: { shown: timeOrNull, line: 'keys usable until (UTC)?' },
+  keys_failing_since: { shown: timeOrNull, line: 'fetches fail since (UTC)?' },
+  keys_failure: { shown: text, line: 'last failure?' },
   keys: { shown: type({ kid: text, algorithm: 'string' }).array(), line: 'keys' },
   keys_expire_at: {
     shape: timeShape.configure({ says: 'When a pasted JWKS expires. ISO 8601' }).or('null'),

@@ -161,8 +161,8 @@ export function refusedNote(spent, mode) {
 /** The requests of unknown cost of one counter. @param {readonly Spent[]} spent */
 export const withoutCostIn = (spent) => Math.max(0, ...spent.map(({ requests_without_cost: own = 0 }) => own))
 
-/** What a budget in dollars does not count, and what to do. @param {Page} page @param {number | undefined} requests @returns {Content} */
-export function withoutCostNote(page, requests = 0) {
+/** What a budget in dollars does not count, and what to do. @param {Page} page @param {number | undefined} requests @param {string} [of] of when they are @returns {Content} */
+export function withoutCostNote(page, requests = 0, of = '') {
   if (requests === 0) return nothing
   const words =
     requests === 1
@@ -173,6 +173,6 @@ export function withoutCostNote(page, requests = 0) {
     : nothing
   return callout(
     'warn',
-    html`${words} <a href=${href(['usage'], { by: 'model', days: 'month' })}>See the models</a>${set}`,
+    html`${of}${words} <a href=${href(['usage'], { by: 'model', days: 'month' })}>See the models</a>${set}`,
   )
 }

@@ -28,11 +28,33 @@ export const view = (page) => {
 }
 
 /** @param {Issuer} issuer */
-function keysOf({ keys, key_source: source, keys_fetched_at: fetched, keys_fresh_until: fresh }) {
+function keysOf({
+  keys,
+  key_source: source,
+  keys_failing_since: since,
+  keys_fetched_at: fetched,
+  keys_fresh_until: fresh,
+}) {
   if (source === 'jwks') return html`${count(keys.length)} pasted`
+  if (since !== null)
+    return html`${count(keys.length)}, ${ago(fetched)} ${badge('bad', 'fetch fails')} <span class="muted">since ${ago(since)}</span>`
   if (fetched === null) return badge('off', 'not fetched yet')
   const isStale = fresh !== null && Date.parse(fresh) < Date.now()
   return html`${count(keys.length)}, ${ago(fetched)} ${isStale ? badge('info', 'fetched again when needed') : nothing}`
+}
+
+/** @param {Issuer} issuer */
+function fetchedAgain({ keys_fresh_until: fresh }) {
+  if (fresh === null) return nothing
+  const when = Date.parse(fresh) < Date.now() ? html`with the next token` : html`after ${at(fresh)}`
+  return html`; fetched again ${when}, or when a token names an unknown key`
+}
+
+/** Since when and why its keys cannot be fetched, and when its tokens begin to be refused. @param {Issuer} issuer @returns {[string, Content]} */
+function failure({ keys_failing_since: since, keys_failure: why, keys_usable_until: until }) {
+  const isOver = until === null || Date.parse(until) <= Date.now()
+  const tokens = isOver ? 'Its tokens are refused.' : html`Its tokens are refused from ${at(until)} on.`
+  return ['Fetch fails', html`since ${ago(since)}${why === null ? nothing : html`: ${stored(why, 600)}`}. ${tokens}`]
 }
 
 /** When something expires, with a warning a month before. @param {string | null | undefined} time */
@@ -128,7 +150,12 @@ function one(page, id) {
           html`<a class="button primary" href=${href(['issuers', id, 'edit'])}>Edit</a>`,
         ]
       : []
-    const state = issuer.keys.length > 0 ? badge('ok', 'has keys') : badge('warn', 'no keys yet')
+    const state =
+      issuer.keys_failing_since !== null
+        ? badge('bad', 'fetch fails')
+        : issuer.keys.length > 0
+          ? badge('ok', 'has keys')
+          : badge('warn', 'no keys yet')
     return html`${planNotice(page)}${detailsHead({ state, id, idLabel: 'issuer id', actions })}
       ${result === undefined ? nothing : verified(result)}
       ${tabs()}`
@@ -178,12 +205,8 @@ function issuerFacts(issuer) {
   return facts([
     ['Issuer URL (iss)', copyable(issuer.issuer_url, 'issuer URL')],
     ['Keys from', html`${sources[issuer.key_source]} ${issuer.jwks_url === null ? nothing : mono(issuer.jwks_url)}`],
-    [
-      'Fetched',
-      issuer.key_source === 'jwks'
-        ? 'pasted'
-        : html`${ago(issuer.keys_fetched_at)}${issuer.keys_fresh_until === null ? nothing : html`; fetched again after ${at(issuer.keys_fresh_until)}, or when a token names an unknown key`}`,
-    ],
+    ['Fetched', issuer.key_source === 'jwks' ? 'pasted' : html`${ago(issuer.keys_fetched_at)}${fetchedAgain(issuer)}`],
+    ...(issuer.keys_failing_since === null ? [] : [failure(issuer)]),
     ['Keys expire', expiry(issuer.keys_expire_at)],
     ['CA expires', expiry(issuer.ca_expires_at)],
     ...factsOf(issuer),

@@ -1,6 +1,7 @@
 // One key: its limits, who acts as it, its exchanges, requests, usage and history.
-/** @import { Key, Policy } from '../../admin/transport/response-types.ts' */
+/** @import { Key, Policy, UsageReport } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
+import { withoutCostNote } from './budget-amounts.js'
 import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
 import { createTabs, detailsHead, doWanted } from './details.js'
@@ -74,7 +75,11 @@ export function keyDetails(page, hash) {
   let key
   /** @type {{ data: Policy[], total_count: number }} */
   let users = { data: [], total_count: 0 }
+  let withoutCost = 0
   const self = `${path}/${segment(hash)}`
+  page.poll(async () => {
+    withoutCost = await requestsWithoutCost(hash)
+  }, 60)
   page.poll(async () => {
     key = (await get(self)).data
     page.title(key?.name ?? '')
@@ -111,7 +116,11 @@ export function keyDetails(page, hash) {
     go(['keys'])
   }
   const tabs = createTabs(page, [
-    { name: 'overview', title: 'Overview', open: () => () => (key === undefined ? nothing : overview(key, users)) },
+    {
+      name: 'overview',
+      title: 'Overview',
+      open: () => () => (key === undefined ? nothing : overview(page, key, users, withoutCost)),
+    },
     { name: 'exchanges', title: 'Exchanges', open: (tab) => exchangeList(tab, { key: hash }) },
     { name: 'requests', title: 'Requests', open: (tab) => requestsOf(tab, hash) },
     { name: 'usage', title: 'Usage', open: (tab) => usagePanel(tab, { key: hash }) },
@@ -136,9 +145,20 @@ export function keyDetails(page, hash) {
   }
 }
 
-/** @param {Key} key @param {{ data: Policy[], total_count: number }} users */
-function overview(key, users) {
+/** Of the last days, today included. */
+const withoutCostDays = 30
+
+/** @param {string} hash */
+async function requestsWithoutCost(hash) {
+  const since = new Date(Date.now() - (withoutCostDays - 1) * 86_400_000).toISOString().slice(0, 10)
+  const { data } = /** @type {UsageReport} */ (await get('/usage', { by: 'key', key: hash, since }))
+  return data.reduce((sum, { requests_without_cost: requests }) => sum + requests, 0)
+}
+
+/** @param {Page} page @param {Key} key @param {{ data: Policy[], total_count: number }} users @param {number} withoutCost */
+function overview(page, key, users, withoutCost) {
   return html`<section class="card">${details(key)}</section>
+    ${withoutCostNote(page, withoutCost, `Of the last ${withoutCostDays} days, `)}
     ${key.kind === 'inference' ? usedBy(users, key.hash, key.id) : nothing}`
 }
 

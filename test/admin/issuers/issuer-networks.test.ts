@@ -23,6 +23,8 @@ type Site = TestServer & {
   verify: (url?: string) => Promise<IssuerVerification>
   verifyOverHttp: (url?: string) => Promise<IssuerVerification>
   overHttp: (path: string, body?: object) => Promise<Response>
+  /** An issuer over HTTP. */
+  read: (path: string) => Promise<Row>
   /** What the doctor says over HTTP. */
   findings: () => Promise<string>
 }
@@ -71,6 +73,10 @@ async function startSite({
     ...test,
     fetched,
     overHttp,
+    read: async (path) => {
+      const response = await fetch(`${test.server.baseUrl}/workload-identity/issuers${path}`, { headers })
+      return ((await response.json()) as { data: Row }).data
+    },
     findings: async () => (await fetch(`${test.server.baseUrl}/workload-identity/findings`, { headers })).text(),
     verify: (url = host) => test.admin('issuers.verify', at(url)),
     verifyOverHttp: async (url = host) =>
@@ -220,6 +226,8 @@ describe('over HTTP', () => {
     await admin('issuers.add', { organization: 'default', name: 'idp', ...at(host) })
     expect((await verifyOverHttp()).checks).toEqual([{ step: 'keys', ok: false, detail: told }])
     expect(await (await overHttp('/idp/refresh')).json()).toMatchObject({ error: { message: told } })
+    const shown = await admin<Row>('issuers.show', { organization: 'default', issuer: 'idp' })
+    expect(shown).toMatchObject({ keys_failing_since: expect.any(String), keys_failure: told, keys_usable_until: null })
     expect(await findings()).toContain(JSON.stringify(told).slice(1, -1))
     await stop()
     const other = await startSite({ ...network, ...tenant })
@@ -227,6 +235,7 @@ describe('over HTTP', () => {
     await other.admin('issuers.add', { ...tenant.caller, name: 'idp', ...at(host) })
     await other.overHttp('/idp/refresh')
     expect(await other.findings()).toContain('the last fetch failed')
+    expect(await other.read('/idp')).toMatchObject({ keys_failing_since: expect.any(String), keys_failure: null })
     expect(await other.findings()).not.toContain('nothing listens')
   })
 
