@@ -23,7 +23,9 @@ import { stateTone } from './shared/terminal.ts'
 
 type Key = OperationResponse<'keys.list'>['data'][number]
 
-const show = (row: Key & { key?: string; previous_last_used_at?: string | null }) => {
+const show = (
+  row: Key & { key?: string; current_last_used_at?: string | null; previous_last_used_at?: string | null },
+) => {
   const { limit, limit_reset, limit_remaining, key } = row
   const fields = record({
     ...fieldLines(keyFields, row, {
@@ -35,7 +37,10 @@ const show = (row: Key & { key?: string; previous_last_used_at?: string | null }
     ...lastUse(row),
     ...(row.previous_last_used_at === undefined
       ? {}
-      : { 'text before last used (UTC)': moment(row.previous_last_used_at) }),
+      : {
+          'new text last used (UTC)': moment(row.current_last_used_at ?? null),
+          'text before last used (UTC)': moment(row.previous_last_used_at),
+        }),
   })
   return key === undefined ? fields : `${fields}\n\nThe key (shown only once):\n  ${key}`
 }

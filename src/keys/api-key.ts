@@ -69,12 +69,12 @@ export function checkKeyState<SomeKey extends Readonly<ApiKey>>(key: SomeKey | u
 }
 
 /**
- * A key has two texts until the grace of its rotation ends. Returns the hash of the earlier one if `hash` is that.
+ * A key has two texts until the grace of its rotation ends. Returns which of them was used, by its hash; undefined while there is one only.
  * @throws Fault `unauthorized` when its grace has ended at `now` (milliseconds)
  */
 export function checkKeyText({ id, previousHash, previousUntil }: Key, hash: string, now: number): string | undefined {
-  if (hash !== previousHash) return undefined
   if (previousUntil > now) return hash
+  if (hash !== previousHash) return undefined
   throw invalidCredential('key_rotated', { subject: { kind: 'key', id } })
 }
 

@@ -37,12 +37,12 @@ export type BearerContext = {
 /** Of a session. Issuer and subject are those of a person, and null where a key began it. */
 export type SessionIdentity = { id: string; issuerUrl: string | null; subject: string | null }
 
-/** `previousHash`: of the text before the rotation of the key, if that was used. */
+/** `textHash`: of the text that was used, while a text before the rotation of the key works too. */
 export type Caller = {
   keyId: string
   sessionId?: string
   person?: Person | undefined
-  previousHash?: string | undefined
+  textHash?: string | undefined
 }
 
 /** Whom an issuer signed in, if a session is of a person. */
@@ -51,7 +51,7 @@ export function personOf({ issuerUrl, subject }: SessionIdentity): Person | unde
 }
 
 /** Who sends a request. `accessToken` is undefined when an API key was used. */
-export type Principal = { key: Key; accessToken: AccessToken | undefined; previousHash?: string | undefined }
+export type Principal = { key: Key; accessToken: AccessToken | undefined; textHash?: string | undefined }
 
 /**
  * The caller, with the state of the key as of the last acknowledged change. At once, unless a signature has to be verified or a deleted key to
@@ -73,7 +73,7 @@ export function authenticate(request: Request, context: BearerContext): Principa
     })
   const found = isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
   const note = (principal: Principal) => {
-    context.callers.set(request, { keyId: principal.key.id, previousHash: principal.previousHash })
+    context.callers.set(request, { keyId: principal.key.id, textHash: principal.textHash })
     return principal
   }
   return found instanceof Promise ? found.then(note) : note(found)
@@ -134,8 +134,8 @@ function fromApiKey(text: string, { registry, now }: BearerContext): Principal |
   const principalOf = (key: Key | undefined): Principal => {
     if (key === undefined) throw invalidCredential('key_unknown')
     const at = now()
-    const previousHash = checkKeyText(key, hash, at)
-    return { key: checkKeyState(key, at), accessToken: undefined, previousHash }
+    const textHash = checkKeyText(key, hash, at)
+    return { key: checkKeyState(key, at), accessToken: undefined, textHash }
   }
   const key = registry.keysByHash.get(hash)
   return key === undefined ? registry.deleted.keyWithHash(hash).then(principalOf) : principalOf(key)

@@ -36,6 +36,7 @@ const shownFields = {
   name: 'string',
   label: 'string',
   previous_until: 'string | null',
+  'current_last_used_at?': 'string | null',
   'previous_last_used_at?': 'string | null',
   disabled: 'boolean',
   workspace_id: 'string',

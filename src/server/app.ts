@@ -121,9 +121,9 @@ export function createApp(context: Context, runByName: RunByName): Handler {
       logFault(own, fault, { info, method: request.method, path })
       response = (endpoint?.toResponse ?? errorReply)(fault, info.requestId)
     }
-    const { keyId, previousHash } = context.callers.get(request) ?? {}
+    const { keyId, textHash } = context.callers.get(request) ?? {}
     if (keyId !== undefined && keyId !== refusedId) context.lastUses.noteUse(keyId, context.now())
-    if (previousHash !== undefined) context.lastUses.noteUse(previousHash, context.now())
+    if (textHash !== undefined) context.lastUses.noteUse(textHash, context.now())
     if (response.status === 401) nameMetadata(response.headers, context.baseUrl)
     response.headers.set('x-request-id', info.requestId)
     // Anthropic's clients read this name. An upstream's own id stays.

@@ -56,11 +56,18 @@ test('a second rotation ends the text of the first grace at once', async () => {
   expect([await statusOf(made.key), await statusOf(second.key), await statusOf(third.key)]).toEqual([401, 200, 200])
 })
 
-test('the use of the text before is known', async () => {
-  await rotate(600)
-  expect(await show()).toMatchObject({ previous_last_used_at: null })
+test('the use of each of the two texts is known', async () => {
+  const { key } = await rotate(600)
+  expect(await show()).toMatchObject({ current_last_used_at: null, previous_last_used_at: null })
   await statusOf(made.key)
-  expect(await show()).toMatchObject({ previous_last_used_at: new Date(clock.now).toISOString() })
+  const previous_last_used_at = new Date(clock.now).toISOString()
+  expect(await show()).toMatchObject({ current_last_used_at: null, previous_last_used_at })
+  clock.now += 1_000
+  await statusOf(key)
+  const current_last_used_at = new Date(clock.now).toISOString()
+  expect(await show()).toMatchObject({ current_last_used_at, previous_last_used_at })
+  await rotate(0)
+  expect(await show()).not.toHaveProperty('current_last_used_at')
 })
 
 test('a rotated key is the same after a restart, with both texts', async () => {

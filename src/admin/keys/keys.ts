@@ -106,11 +106,13 @@ async function showSome(context: Needs<'orm' | 'spending' | 'now'>, all: readonl
   return shown
 }
 
-/** When the text before a rotation was last used, while it works. */
-async function previousUse({ registry, lastUses }: Needs<'registry' | 'lastUses'>, { id, previous_until }: KeyShown) {
-  const { previousHash = '' } = registry.keys.get(id) ?? {}
+/** When each of the two texts was last used since the rotation, while both work. */
+async function usesOfTexts({ registry, lastUses }: Needs<'registry' | 'lastUses'>, { id, previous_until }: KeyShown) {
+  const { hash = '', previousHash = '' } = registry.keys.get(id) ?? {}
   if (previous_until === null || previousHash === '') return {}
-  return { previous_last_used_at: timeOf((await lastUses.read([previousHash])).get(previousHash)?.usedAt ?? null) }
+  const uses = await lastUses.read([hash, previousHash])
+  const at = (text: string) => timeOf(uses.get(text)?.usedAt ?? null)
+  return { current_last_used_at: at(hash), previous_last_used_at: at(previousHash) }
 }
 
 async function showUsed(
@@ -119,7 +121,7 @@ async function showUsed(
 ) {
   const shown = await showKey(context, pick(context, input).id)
   const [used] = await withLastUse(context, [shown])
-  return { ...shown, ...used, ...(await previousUse(context, shown)) }
+  return { ...shown, ...used, ...(await usesOfTexts(context, shown)) }
 }
 
 async function createKey(context: KeyContext, input: typeof createInput.infer) {

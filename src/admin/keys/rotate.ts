@@ -40,7 +40,8 @@ async function rotate(context: KeyContext, input: typeof rotateInput.infer) {
     ...{ hash: hashApiKey(text), label: labelApiKey(text), updatedAt: at },
     ...{ previousHash: key.hash, previousUntil: at + (input.grace_seconds ?? graceSecondsDefault) * 1_000 },
   }
-  const forgotten = key.previousHash === '' ? [] : [dropLastUses([key.previousHash])]
-  await commit(context, [updateApiKey(orm, key.id, fields), ...forgotten], [{ kind: 'key', id: key.id }])
+  // Uses of a text are noted only while there are two.
+  const forgotten = dropLastUses([key.previousHash, key.hash])
+  await commit(context, [updateApiKey(orm, key.id, fields), forgotten], [{ kind: 'key', id: key.id }])
   return { ...(await showKey(context, key.id)), key: text }
 }

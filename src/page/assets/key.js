@@ -141,7 +141,7 @@ export function keyDetails(page, hash) {
             html`<a class="button primary" href=${href(['keys', hash, 'edit'])}>Edit</a>`,
           ]
         : []
-    return html`${detailsHead({ state: keyBadge(key), id: hash, idLabel: 'hash', actions })}${tabs()}`
+    return html`${detailsHead({ state: keyBadge(key), id: key.hash, idLabel: 'hash', actions })}${tabs()}`
   }
 }
 
@@ -180,9 +180,12 @@ function historyOf(page, idOf) {
   }
 }
 
-/** The text before a rotation, while it works. @param {Key} key @returns {[string, Content]} */
-function before({ previous_until: until, previous_last_used_at: used }) {
-  return ['Text before', html`works until ${at(until)}; last used ${ago(used)}`]
+/** The text before a rotation, while it works, and the new one. @param {Key} key @returns {[string, Content][]} */
+function texts({ previous_until: until, previous_last_used_at: used, current_last_used_at: newUsed }) {
+  return [
+    ['New text', html`last used ${ago(newUsed)}`],
+    ['Text before', html`works until ${at(until)}; last used ${ago(used)}`],
+  ]
 }
 
 /** @param {Key} key */
@@ -203,7 +206,7 @@ function details(key) {
     ['Expires', key.expires_at === null ? html`<span class="muted">never</span>` : at(key.expires_at)],
     ['User', stored(key.owner)],
     ['Label', mono(key.label)],
-    ...(key.previous_until === null ? [] : [before(key)]),
+    ...(key.previous_until === null ? [] : texts(key)),
     ['Last used', ago(key.last_used_at)],
     ['Created', at(key.created_at)],
   ])

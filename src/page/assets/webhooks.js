@@ -70,7 +70,7 @@ function list(page) {
         ),
       })}
       ${heading('Latest alerts')}
-      ${table({ label: 'Latest alerts', columns: alertColumns, rows: alerts, empty: empty('No alerts', 'A budget alerts at 80 and 100 percent.') })}
+      ${table({ label: 'Latest alerts', columns: alertColumns, rows: alerts, empty: empty('No alerts', 'A budget alerts at 80 and 100 percent. The dollar limit of a key does too, as a finding of the doctor.') })}
     </section>`
   }
 }
