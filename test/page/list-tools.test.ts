@@ -174,6 +174,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     const row = page.getByRole('row').filter({ hasText: 'poor' })
     await row.waitFor()
     expect(await row.textContent()).toMatch(/402[\s\S]*key_limit_spent[\s\S]*2/)
+    await row.getByRole('button', { name: 'Edit poor' }).click()
+    await heading('Edit key')
     await go(`#/keys/${poor.hash}?tab=requests`)
     await page.getByText('key_limit_spent').waitFor()
     await go('#/overview')

@@ -128,7 +128,7 @@ export function switchButton({ label, on, disabled = false, onClick }) {
 }
 
 /**
- * A form whose fields are checked by the server. Enter submits.
+ * A form whose fields are checked by the server. Enter submits, and Ctrl Enter in a field of several lines.
  * @param {{ onSubmit: () => void, submit: string, busy?: boolean, disabled?: boolean, cancel?: string, extra?: Content }} options
  *   `cancel` is the address that the cancel link opens
  * @param {Content} fields
@@ -143,7 +143,14 @@ export function form({ onSubmit, submit, busy = false, disabled = false, cancel,
     if (unread instanceof HTMLInputElement) unread.reportValidity()
     else onSubmit()
   }
-  return html`<form novalidate @submit=${onEvent}>
+  // Enter begins a line where there are several.
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+    event.preventDefault()
+    const own = /** @type {HTMLFormElement} */ (event.currentTarget)
+    own.requestSubmit()
+  }
+  return html`<form novalidate @submit=${onEvent} @keydown=${onKey}>
     ${fields}
     <div class="buttons">
       <button type="submit" class="primary" ?disabled=${disabled} aria-busy=${busy ? 'true' : 'false'}>${busy ? 'Working…' : submit}</button>

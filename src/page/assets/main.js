@@ -184,7 +184,10 @@ async function arrive() {
 
 history.scrollRestoration = 'manual'
 prepareNotices()
-listenForKeys(() => session)
+listenForKeys(
+  () => session,
+  () => void signOut(),
+)
 addEventListener('beforeunload', (event) => {
   if (hasWork()) event.preventDefault()
 })

@@ -113,6 +113,23 @@ export async function findTargets({ view, only, does = '' }, text) {
   return rows.map((row) => ({ title: row.name ?? '', kind: '', open: () => goToDo([view, row[kind.id] ?? ''], does) }))
 }
 
+/** “pause docs”: what the first word does, to each of those that the others name. @param {Session} session @param {string} text @returns {Promise<Choice[]>} */
+export async function findDone({ may }, text) {
+  const [, verb = '', name = ''] = /^(\S+)\s+(?:an? (?:key|policy|budget)\s+)?(.+)$/.exec(text.toLowerCase()) ?? []
+  const meant = deeds.filter(
+    ({ title, isToOne, act }) => isToOne && may.includes(act) && title.toLowerCase().startsWith(`${verb} `),
+  )
+  if (verb === '' || name === '') return []
+  const found = meant.map(async (deed) =>
+    (await findTargets(deed, name)).map((each) => ({
+      ...each,
+      title: `${deed.title.split(' ')[0]} ${each.title}`,
+      kind: 'action',
+    })),
+  )
+  return (await Promise.all(found.map((each) => each.catch(() => [])))).flat()
+}
+
 /** Each word of the text, in any order: “new key” finds Create key. @param {string} text @param {Choice} choice */
 function fits(text, { title, words = '' }) {
   const own = `${title} ${words}`.toLowerCase()

@@ -5,7 +5,7 @@
 /** @import { Choice, Deed } from './palette-choices.js' */
 import { openDialog } from './dialog.js'
 import { html, nothing } from './lit-html.js'
-import { findObjects, findTargets, fitting, kinds, ownChoices, shownMax } from './palette-choices.js'
+import { findDone, findObjects, findTargets, fitting, kinds, ownChoices, shownMax } from './palette-choices.js'
 import { stored } from './parts.js'
 import { go, readPlace } from './router.js'
 import { groups } from './views.js'
@@ -29,14 +29,17 @@ const letters = {
   a: 'webhooks',
   y: 'system',
   m: 'manual',
+  v: 'bundles',
+  x: 'documents',
+  w: 'organization',
 }
 
 const searchDelayMilliseconds = 80
 const requestId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-/** What fits what was typed, and what an action can be done to. @param {Session} session @param {() => void} update */
-function createFinder(session, update) {
-  const own = ownChoices(session)
+/** What fits what was typed, and what an action can be done to. @param {Session} session @param {() => void} signOut @param {() => void} update */
+function createFinder(session, signOut, update) {
+  const own = [...ownChoices(session), { title: 'Sign out', kind: 'action', words: 'log', open: signOut }]
   let text = ''
   /** @type {Deed | undefined} that waits for its object */
   let deed
@@ -46,7 +49,9 @@ function createFinder(session, update) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   const find = (/** @type {string} */ name) =>
-    deed !== undefined ? findTargets(deed, name) : name === '' ? Promise.resolve([]) : findObjects(name)
+    deed !== undefined ? findTargets(deed, name) : name === '' ? Promise.resolve([]) : findAll(name)
+  const findAll = async (/** @type {string} */ name) =>
+    (await Promise.all([findDone(session, name), findObjects(name)])).flat()
   const search = async () => {
     const turn = ++asked
     const found = await find(text.trim()).catch(() => [])
@@ -82,10 +87,10 @@ function createFinder(session, update) {
   }
 }
 
-/** @param {Session} session */
-function openPalette(session) {
+/** @param {Session} session @param {() => void} signOut */
+function openPalette(session, signOut) {
   let at = 0
-  const finder = createFinder(session, () => dialog.update())
+  const finder = createFinder(session, signOut, () => dialog.update())
   const askFor = (/** @type {Deed | undefined} */ deed) => {
     at = 0
     finder.askFor(deed)
@@ -151,15 +156,15 @@ function showKeys() {
 const isTyping = (target) =>
   target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog') !== null
 
-/** Listens until the page is left. @param {() => Session | undefined} session who is signed in */
-export function listenForKeys(session) {
+/** Listens until the page is left. @param {() => Session | undefined} session who is signed in @param {() => void} signOut */
+export function listenForKeys(session, signOut) {
   let isAfterG = false
   addEventListener('keydown', (event) => {
     const now = session()
     if (now === undefined || document.querySelector('dialog[open]') !== null) return
     if (event.key === 'k' && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
       event.preventDefault()
-      return openPalette(now)
+      return openPalette(now, signOut)
     }
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
     const view = isAfterG ? letters[event.key] : undefined

@@ -2,8 +2,10 @@
 /** @import { RefusedRequests } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, Page } from '../types.ts' */
 import { get } from './client.js'
-import { html } from './lit-html.js'
+import { html, nothing } from './lit-html.js'
 import { ago, at, badge, copyable, count, empty, loading, mono, stored } from './parts.js'
+import { deed } from './remedies.js'
+import { href } from './router.js'
 import { table } from './table.js'
 
 /** Those that Latchkey refused itself. @param {Page} page @param {{ key?: string }} [only] @returns {() => Content} */
@@ -20,7 +22,7 @@ export function refusedList(page, only = {}) {
       ${table({
         label: 'Refused requests',
         isList: true,
-        columns: refusedColumns.filter(({ title }) => title !== 'Key' || only.key === undefined),
+        columns: refusedColumns(page).filter(({ title }) => title !== 'Key' || only.key === undefined),
         rows: data,
         key: ({ key_id, status, reason }) => `${key_id} ${status} ${reason}`,
         empty: empty(
@@ -31,15 +33,28 @@ export function refusedList(page, only = {}) {
   }
 }
 
-/** @type {Column<RefusedRequests['data'][number]>[]} */
-const refusedColumns = [
+/** @typedef {RefusedRequests['data'][number]} Refused */
+
+/** Refusals that another limit of the key would not make. */
+const ofKeyLimit = new Set(['key_limit_spent', 'rate_limited', 'model_not_allowed', 'preset_not_allowed'])
+
+/** @param {Page} page @param {Refused} refused */
+function mend(page, { key_name: name, reason }) {
+  return name === null || !ofKeyLimit.has(reason) ? nothing : deed(page, 'keys.update', name)
+}
+
+/** @param {Page} page @returns {Column<Refused>[]} */
+const refusedColumns = (page) => [
   { title: 'Status', isHeader: true, cell: ({ status }) => badge('bad', `${status}`) },
   {
     title: 'Reason',
-    cell: ({ reason, message }) =>
-      html`<span class="mono">${reason}</span> <span class="muted">${stored(message, 160)}</span>`,
+    cell: ({ reason, message }) => html`${stored(message, 160)} <span class="muted small mono">${reason}</span>`,
   },
-  { title: 'Key', cell: ({ key_id, key_name }) => stored(key_name ?? key_id, 80) },
+  {
+    title: 'Key',
+    cell: ({ key_id, key_name: name }) =>
+      name === null ? stored(key_id, 80) : html`<a href=${href(['keys'], { search: name })}>${stored(name, 80)}</a>`,
+  },
   { title: 'Requests', align: 'end', cell: ({ requests }) => count(requests) },
   { title: 'Last', cell: ({ last_at: last }) => ago(last) },
   {
@@ -52,6 +67,7 @@ const refusedColumns = [
         key: ({ request_id: id }) => id,
       })}</details>`,
   },
+  { title: '', align: 'end', cell: (row) => mend(page, row) },
 ]
 
 /** @type {Column<RefusedRequests['data'][number]['samples'][number]>[]} */
