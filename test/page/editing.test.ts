@@ -60,8 +60,9 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       const top = (await notice.boundingBox())?.y ?? -1
       expect(top >= 0 && top < 700).toBe(true)
       const says = ((await notice.textContent()) ?? '').replaceAll(/\s+/g, ' ')
-      expect(says).toMatch(/required_scope.*When you opened it ?– ?Theirs ?theirs ?In your form ?mine/)
-      expect(says).toMatch(/max_lifetime_seconds.*When you opened it ?900 ?Theirs ?300 ?In your form ?theirs/)
+      expect(says).toMatch(/Required scope.*When you opened it ?– ?Theirs ?theirs ?In your form ?mine/)
+      expect(says).toMatch(/Saved by .*(?:ago|now)/)
+      expect(says).toMatch(/Lifetime of access tokens.*When you opened it ?900 ?Theirs ?300 ?In your form ?theirs/)
       expect(await findBarriers(page)).toEqual([])
       await field('Name').press('Enter')
       await page.waitForFunction(() => document.activeElement?.id === 'trouble')

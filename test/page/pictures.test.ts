@@ -41,7 +41,7 @@ function respond({ pathname, searchParams }: URL): unknown {
   if (path.startsWith('/workload-identity/policies/')) return { data: data.policies[0] }
   if (path === '/keys') return list(data.keys)
   if (path === '/usage') return data.usageBy(searchParams.get('by') ?? 'key')
-  if (path === '/usage/refused') return { data: [], since: new Date(data.noon).toISOString() }
+  if (path === '/usage/refused') return { data: [], since: new Date(data.noon - 2 * 86_400_000).toISOString() }
   if (path === '/usage/requests') return { ...list(data.requests), more_before_id: null }
   return {}
 }

@@ -215,6 +215,16 @@ async function sendOver(edit) {
   }
 }
 
+/** Who was first, and when; undefined where nobody may read it. @param {string | undefined} id @returns {Promise<import('./versions.js').Conflict<any>['by']>} */
+async function lastChangeOf(id) {
+  if (id === undefined) return undefined
+  const { data } = await get('/workload-identity/audit/changes', { target_id: id, limit: 1 }).catch(() => ({
+    data: [],
+  }))
+  const [change] = /** @type {import('../../admin/transport/response-types.ts').Change[]} */ (data)
+  return change && { name: change.actor_subject ?? change.actor_key_name ?? 'a local command', at: change.at }
+}
+
 /** Takes over what only the other admin changed, and shows the rest. @template {Values} V @param {Edit<V>} edit */
 async function meet(edit) {
   const { data, etag } = await readRecord(edit)
@@ -224,7 +234,9 @@ async function meet(edit) {
   const [before, now, mine] = [split(opened), split(theirs), { ...split(draft.values) }]
   for (const name of Object.keys({ ...before, ...now })) if (isSame(mine[name], before[name])) mine[name] = now[name]
   draft.values = join(mine, draft.values)
-  const conflict = isSame(before, now) ? undefined : { opened, theirs, typed: JSON.stringify(draft.values) }
+  const conflict = isSame(before, now)
+    ? undefined
+    : { opened, theirs, typed: JSON.stringify(draft.values), by: await lastChangeOf(data.id) }
   Object.assign(edit, { conflict, opened: theirs, etag })
   keep(edit)
   kind.onChange?.('')

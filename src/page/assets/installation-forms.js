@@ -66,7 +66,7 @@ function ofOnlyPrice(error) {
   if (!(name in priceFields)) return found
   const labels = /** @type {Record<string, { label: string }>} */ (priceFields)
   const message = found.message.replaceAll(/prices\[0\]\.(\w+)/gi, (whole, field) => labels[field]?.label ?? whole)
-  return Object.assign(found, { field: name, message })
+  return Object.assign(found, { field: name, fields: { [name]: message }, message })
 }
 
 /** What is in force for the model, and from when the price of the form counts instead. @param {Price | undefined} price @param {string} from as its field has it @returns {Content} */

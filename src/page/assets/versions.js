@@ -2,10 +2,10 @@
 // which one to keep. edit.js saves.
 /** @import { Content } from '../types.ts' */
 /** @import { Edit, Values } from './edit.js' */
-import { html } from './lit-html.js'
-import { callout, facts, stored } from './parts.js'
+import { html, nothing } from './lit-html.js'
+import { ago, callout, facts, stored } from './parts.js'
 
-/** `theirs` is what another admin saved; `typed` is what was in the form when it was shown. @template {Values} V @typedef {{ opened: V, theirs: V, typed: string }} Conflict */
+/** `theirs` is what another admin saved; `typed` is what was in the form when it was shown; `by` who saved it. @template {Values} V @typedef {{ opened: V, theirs: V, typed: string, by?: { name: string, at: string } | undefined }} Conflict */
 
 /** @param {unknown} one @param {unknown} other */
 export const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other)
@@ -25,6 +25,14 @@ export function isDecided(edit) {
   const { conflict, draft } = edit
   if (conflict === undefined || JSON.stringify(draft.values) !== conflict.typed) return true
   return compare(edit, conflict).both.length === 0
+}
+
+/** The label of a field, where the form shows it. @param {string} name */
+function labelOf(name) {
+  const label = document.querySelector(`label[for="f-${CSS.escape(name)}"]`)
+  return (
+    [...(label?.childNodes ?? [])].find((node) => node instanceof Text && node.data.trim() !== '')?.textContent ?? name
+  )
 }
 
 /** @param {unknown} value */
@@ -50,9 +58,10 @@ export function versions(edit, conflict, { replace, take }) {
     html`<div class="stack">
       <p><strong>Somebody else changed this ${what} while you edited it. Nothing is saved yet.</strong>
         ${both.length === 0 ? 'You changed other fields: the form has both.' : 'You both changed the same: compare. Replace theirs, take theirs, or edit the form and save it.'}</p>
+      ${conflict.by === undefined ? nothing : html`<p>Saved by ${stored(conflict.by.name, 80)}, ${ago(conflict.by.at)}.</p>`}
       ${changed.map(
         (name) =>
-          html`<div><p class="mono"><strong>${name}</strong></p>${facts([
+          html`<div><p><strong>${labelOf(name)}</strong></p>${facts([
             ['When you opened it', text(name, before[name])],
             ['Theirs', html`<del>${text(name, now[name])}</del>`],
             ['In your form', both.includes(name) ? html`<ins>${text(name, mine[name])}</ins>` : 'theirs'],
