@@ -81,6 +81,7 @@ function changesCommand(): Command {
     .option('--changed-by <who>', 'only changes by this person, named by the subject of the token, or by this key')
     .option('--group <id>', 'all records of one change, such as that of a configuration document')
     .addOption(new Option('--kind <kind>', 'only changes of this kind of thing').choices(changeKinds))
+    .addOption(new Option('--without-kind <kind>', 'no changes of this kind of thing').choices(changeKinds))
   return operationCommand(
     reportOptions(changes),
     'audit.changes',
@@ -89,6 +90,7 @@ function changesCommand(): Command {
       ...wholeGroup(given),
       group: given.options.group,
       kind: given.options.kind,
+      without_kind: given.options.withoutKind,
       by: given.options.changedBy,
     }),
     ({ data }, given) =>

@@ -1,5 +1,5 @@
 // The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
-import { and, desc, eq, getTableColumns, getTableName, gte, inArray, isNull, lt, max, or, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, getTableName, gte, inArray, isNull, lt, max, ne, or, sql } from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
@@ -179,6 +179,7 @@ export type ChangeFilter = {
   /** With what belongs to no organization. */
   withCommon?: boolean
   kind?: ChangeKind | undefined
+  withoutKind?: ChangeKind | undefined
   targetId?: string | undefined
   groupId?: string | undefined
   since?: number
@@ -210,16 +211,16 @@ export async function listChanges<Shown>(
   return listInSlices({ rows, limit, read, show }, onProgress)
 }
 
-function matching({ organizationId, withCommon = false, kind, targetId, groupId, by, since, until }: ChangeFilter) {
+function matching(filter: ChangeFilter) {
+  const { organizationId, withCommon = false, kind, withoutKind, targetId, groupId, by, since, until } = filter
   const { organizationId: owner, actorKeyId, actorSubject, at } = adminChanges
   return and(
     organizationId === undefined ? undefined : or(eq(owner, organizationId), withCommon ? isNull(owner) : undefined),
     kind === undefined ? undefined : eq(adminChanges.kind, kind),
+    withoutKind === undefined ? undefined : ne(adminChanges.kind, withoutKind),
     targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
     groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
-    by === undefined
-      ? undefined
-      : or(eq(actorSubject, by.subject), by.keyId === undefined ? undefined : eq(actorKeyId, by.keyId)),
+    by && or(eq(actorSubject, by.subject), by.keyId === undefined ? undefined : eq(actorKeyId, by.keyId)),
     since === undefined ? undefined : gte(at, since),
     until === undefined ? undefined : lt(at, until),
   )

@@ -46,6 +46,7 @@ const changesInput = type({
   ...installationInput,
   ...page,
   'kind?': type.enumerated(...changeKinds),
+  'without_kind?': type.enumerated(...changeKinds).configure({ says: 'No changes of this kind of thing' }),
   'target_id?': referenceShape.configure({ says: 'Only changes of the thing with this id' }),
   'by?': claimValueShape.configure({
     says: 'Only changes by this person, named by the subject of the token, or by this key, by name, id or hash',
@@ -85,10 +86,10 @@ async function listAdminChanges(
   const asked = pageOf(context, input)
   const isInstallation =
     asked.organizationId !== undefined && isInstallationOrganization(context.registry, asked.organizationId)
-  const { kind, target_id: targetId } = input
+  const { kind, without_kind: withoutKind, target_id: targetId } = input
   const withCommon = input.installation === true && isInstallation
   const by = input.by === undefined ? undefined : await authorOf(context, input.by, input.organization)
-  const filter = { ...asked, withCommon, kind, targetId, by, groupId: input.group?.toLowerCase() }
+  const filter = { ...asked, withCommon, kind, withoutKind, targetId, by, groupId: input.group?.toLowerCase() }
   const rows = await listChanges(reader, filter, (row) => row, onProgress)
   const show = async (row: AdminChange) => ({ ...(await showChange(row, names, showsUsers)), ...usersOf(row) })
   return { data: await mapInSlices(rows, show) }

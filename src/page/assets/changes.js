@@ -25,6 +25,7 @@ const filters = [
     label: 'Kind',
     options: [
       ['', 'Everything'],
+      ['-session', 'Everything but sign-ins'],
       ...kinds.map((kind) => /** @type {[string, string]} */ ([kind, kind.replace('_', ' ')])),
     ],
   },
@@ -95,7 +96,7 @@ export function changeList(page, target) {
     const target_id = target ?? page.query.target
     return get('/workload-identity/audit/changes', {
       installation: true,
-      kind,
+      ...(kind?.startsWith('-') ? { without_kind: kind.slice(1) } : { kind }),
       by,
       target_id,
       ...times(page.query),

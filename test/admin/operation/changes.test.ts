@@ -114,3 +114,13 @@ describe('no credential is kept', () => {
     expect(JSON.stringify(shown.data)).not.toMatch(/"(hash|credential_encrypted|private_key_encrypted)"/)
   })
 })
+
+test('changes can leave out one kind of thing, and keep all others', async () => {
+  const kinds = async (asked: object) => {
+    const { data } = await served.admin<{ data: { kind: string }[] }>('audit.changes', { limit: 1_000, ...asked })
+    return data.map(({ kind }) => kind)
+  }
+  const all = await kinds({})
+  expect(all).toContain('preset')
+  expect(await kinds({ without_kind: 'preset' })).toEqual(all.filter((kind) => kind !== 'preset'))
+})
