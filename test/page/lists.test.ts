@@ -84,6 +84,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await go(`#/keys/${(await latchkey.admin<Key>('keys.show', { key: 'other key' })).hash}`)
     await page.getByRole('link', { name: 'All 12' }).click()
     await page.getByText('that act as the key other key').waitFor()
+    await page.getByRole('link', { name: 'many 10' }).waitFor()
     expect(await names()).toHaveLength(12)
     await page.getByRole('link', { name: 'show all' }).click()
     await page.getByRole('link', { name: 'a newcomer' }).waitFor()

@@ -17,21 +17,21 @@ import { timeOf } from '../operation/references.ts'
 type UsableKey = { kid: string | null; algorithm: string }
 type IssuerShown = typeof issuerResponse.infer
 
-export type ShowIssuerContext = Needs<'orm' | 'registry' | 'issuerKeys' | 'actor' | 'role' | 'now'>
+export type ShowIssuerContext = Needs<'orm' | 'registry' | 'issuerKeys' | 'actor' | 'role'>
 
 /** What failed is only for those who may read it. */
 export async function showIssuer(context: ShowIssuerContext, id: string): Promise<IssuerShown> {
-  const { orm, registry, issuerKeys, now } = context
+  const { orm, registry, issuerKeys } = context
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)
-  const { failing, keySet: usable } = issuerKeys.stateOf(row)
+  const { failing } = issuerKeys.stateOf(row)
   const derived = {
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
     ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
-    keys_usable_until: timeOf(usable === undefined ? null : Math.round(now() + usable.usableMilliseconds)),
+    keys_usable_until: timeOf(keySet === undefined ? null : keySet.freshUntil + row.keysStaleSeconds * 1_000),
     keys_failing_since: timeOf(failing?.since ?? null),
     keys_failure: failing === undefined || !seesCauses(context) ? null : causeOf(failing.error),
     bundle_signer: signerName(registry, row.bundleSignerId),
