@@ -99,7 +99,7 @@ test('no request fails while one of two servers is killed, in turn', async () =>
   const clients = Array.from({ length: 8 }, client)
   for (let kill = 0; kill < 6; kill += 1) {
     const [killed, other] = kill % 2 === 0 ? replicas : [replicas[1], replicas[0]]
-    await until('requests at both', () => killed.running() > 0)
+    await until('requests at both', () => replicas.every(({ running }) => running() > 0))
     await killed.kill()
     const before = other.counts.ended
     await until('requests at the other', () => other.counts.ended >= before + 20)
