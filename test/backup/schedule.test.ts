@@ -100,16 +100,6 @@ test('after a clock that was ahead, backups from the future count for nothing', 
   expect(files()).toEqual([at(start), at(start + 1_000 * hour)])
 })
 
-test('a command, which makes none, finds the newest one in the folder when it looks', async () => {
-  await schedule().check()
-  const other = schedule()
-  expect(other.newestAt()).toBeUndefined()
-  await other.look()
-  expect(other.newestAt()).toBe(start)
-  await schedule(14, join(folder.path, 'absent')).look()
-  expect(events()).toEqual(['backup_created'])
-})
-
 test('after a clock that was ahead, backups from the future do not take the place of the next one', async () => {
   for (const ahead of [1_000, 1_100]) writeFileSync(join(folder.path, at(start + ahead * hour)), '')
   await schedule(2).check()
