@@ -1,4 +1,4 @@
-// Rotation of a key: asks how long the secret before still works, and shows the new one once.
+// Rotation of a key: asks how long the text before still works, and shows the new one once.
 /** @import { Key } from '../../admin/transport/response-types.ts' */
 import { segment, send } from './client.js'
 import { openDialog } from './dialog.js'
@@ -26,7 +26,7 @@ export async function rotateKey(key) {
     (close) =>
       html`<div class="body">
           <p>${stored(key.name, 120)} gets a new secret, which is shown once. Its budgets, policies and usage stay. A management key is signed out everywhere.</p>
-          ${field({ label: 'The secret before works for', name: 'grace', value: grace, options: graces, onInput: choose })}
+          ${field({ label: 'The text before works for', name: 'grace', value: grace, options: graces, onInput: choose })}
         </div>
         <div class="buttons">
           <button type="button" class="primary" @click=${() => close('yes')}>Rotate key</button>
