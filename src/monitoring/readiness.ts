@@ -5,6 +5,7 @@ import type { Reachability } from '../inference/upstream/reachability.ts'
 import type { UpstreamRegistry } from '../inference/upstream/targets.ts'
 import { readinessMilliseconds } from '../limits.ts'
 import type { Log } from '../observe/log.ts'
+import { isSettledWithin } from '../runtime/settled-within.ts'
 import type { SigningKeys } from '../tokens/signing-keys.ts'
 import { type Health, judgeHealth } from './health.ts'
 
@@ -46,6 +47,10 @@ export function createReadiness(context: ReadinessContext): Readiness {
   const countFailing = createFailureCount(context)
   let isStopping = false
   let before = 'ready'
+  const isWritableInTime = async () => {
+    const probe = isWritable()
+    return (await isSettledWithin(probe, probeMillisecondsMax)) && (await probe)
+  }
   return {
     check: async () => {
       const isDatabaseReached = follow.isUpToDate()
@@ -53,7 +58,7 @@ export function createReadiness(context: ReadinessContext): Readiness {
         isStopping,
         isDatabaseReached,
         // A probe of a server that does not respond takes long.
-        isWritable: !isDatabaseReached || (await isTrueWithin(probeMillisecondsMax, isWritable())),
+        isWritable: !isDatabaseReached || (await isWritableInTime()),
         isInGrace: context.grace?.isUsed() === true,
         isUsageWaiting: (context.grace?.rows() ?? 0) > 0,
         hasSigningKey: hasSigningKey(context),
@@ -72,16 +77,6 @@ export function createReadiness(context: ReadinessContext): Readiness {
       isStopping = true
     },
     isStopping: () => isStopping,
-  }
-}
-
-async function isTrueWithin(milliseconds: number, work: Promise<boolean>): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(resolve, milliseconds, false)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -14,6 +14,7 @@ import type {
   TlsPair,
 } from './listener.ts'
 import { listenThroughRelay, type Relay } from './relay.ts'
+import { isSettledWithin } from './settled-within.ts'
 
 export type Listener = {
   /** The port in force; 0 for a local socket. */
@@ -147,15 +148,4 @@ async function drain(
   if (await isSettledWithin(ended, milliseconds)) return
   cut()
   await isSettledWithin(whenAllEnded(running), cutHandlersMillisecondsMax)
-}
-
-/** Whether the promise resolves in time. @throws as the promise does, unless it is late */
-export async function isSettledWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), milliseconds)
-  })
-  const isSettled = await Promise.race([promise.then(() => true), late])
-  clearTimeout(timer)
-  return isSettled
 }
