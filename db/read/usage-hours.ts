@@ -32,8 +32,6 @@ export type HoursFilter = {
   /** Days since 1970; includes both. */
   firstDay: number
   lastDay: number
-  /** Only requests whose cost is unknown. */
-  isUnpriced?: boolean
 }
 
 /** Totals of a statement: about 5 ms for the second connection of a file. */
@@ -75,26 +73,6 @@ export async function reportHours(
   return { ...report, cutAt: undefined }
 }
 
-/** Adds to the totals of a report how many requests have an unknown cost. Without `perDay`, all its days are the first one. */
-export async function addUnpriced(
-  orm: Orm,
-  by: 'key' | 'day',
-  { perDay, ...filter }: HoursFilter & { perDay: boolean },
-  { groups }: UsageReport,
-  totalsMax: number,
-): Promise<void> {
-  const byHour = await reportHours(orm, by, { ...filter, isUnpriced: true }, totalsMax)
-  for (const [name, { totals, days }] of byHour.groups) {
-    const group = groups.get(name)
-    if (group === undefined) continue
-    group.totals.unpriced += totals.unpriced
-    for (const [day, { unpriced }] of days) {
-      const ofDay = group.days.get(perDay ? day : filter.firstDay)
-      if (ofDay !== undefined) ofDay.unpriced += unpriced
-    }
-  }
-}
-
 const columns = ['key_id', 'policy_id', 'model', 'attribution'] as const
 const numbers = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'cost_nanodollars'] as const
 const unpriced = 'requests_without_cost'
@@ -114,7 +92,7 @@ const summed = texts(['requests', ...numbers, unpriced].map((name) => `cast(tota
 async function readSlice(
   orm: Orm,
   by: UsageGrouping,
-  { organizationId, keyId, policyId, isUnpriced = false }: HoursFilter,
+  { organizationId, keyId, policyId }: HoursFilter,
   from: number,
   until: number,
 ): Promise<Slice> {
@@ -123,7 +101,6 @@ async function readSlice(
   const isWanted = and(
     keyId === undefined ? undefined : sql`key_id = ${keyId}`,
     policyId === undefined ? undefined : sql`policy_id = ${policyId}`,
-    isUnpriced ? sql`${sql.raw(unpriced)} > 0` : undefined,
     organizationId === undefined
       ? undefined
       : sql`exists (select 1 from api_keys where id = key_id and organization_id = ${organizationId})`,

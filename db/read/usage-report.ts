@@ -108,19 +108,23 @@ export type DaysFilter = {
   perDay: boolean
 }
 
-/** Tables with what is added up, with the columns for each field of `added` but `unpriced`. */
+/** Tables with what is added up, with the columns for each field of `added`. */
 const totals = {
   keyId: dayTotals.keyId,
   day: dayTotals.day,
-  added: [sql`sum(${dayTotals.requests})`, ...sumsOf(dayTotals)],
+  added: [sql`sum(${dayTotals.requests})`, ...sumsOf(dayTotals), sql`sum(${dayTotals.requestsWithoutCost})`],
 }
-const unsummed = { keyId: usage.keyId, day: dayOfRow, added: [sql`count(*)`, ...sumsOf(usage)] }
+const unsummed = {
+  keyId: usage.keyId,
+  day: dayOfRow,
+  added: [sql`count(*)`, ...sumsOf(usage), sql`sum(${costUnknown})`],
+}
 
 function sumsOf({ promptTokens, completionTokens, totalTokens, costNanodollars }: typeof usage | typeof dayTotals) {
   return [promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map((column) => sql`sum(${column})`)
 }
 
-/** Adds up the daily totals of an organization's keys, and the requests that these do not include yet. Without `unpriced`, which totals by hour know. */
+/** Adds up the daily totals of an organization's keys, and the requests that these do not include yet. */
 export async function reportDays(
   orm: Orm,
   by: 'key' | 'day',

@@ -51,6 +51,7 @@ import usageSummed from './migrations/0047_usage_summed.sql' with { type: 'text'
 import unknownCosts from './migrations/0049_unknown_costs.sql' with { type: 'text' }
 import eraseTokenIds from './migrations/0050_erase_token_ids.sql' with { type: 'text' }
 import hourTokens from './migrations/0051_hour_tokens.sql' with { type: 'text' }
+import dayUnknownCosts from './migrations/0052_day_unknown_costs.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -105,6 +106,7 @@ export const migrations: Migration[] = [
   { version: 49, name: 'unknown_costs', statements: statementsOf(unknownCosts) },
   { version: 50, name: 'erase_token_ids', statements: statementsOf(eraseTokenIds) },
   { version: 51, name: 'hour_tokens', statements: statementsOf(hourTokens) },
+  { version: 52, name: 'day_unknown_costs', statements: statementsOf(dayUnknownCosts) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

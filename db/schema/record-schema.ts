@@ -143,6 +143,7 @@ export const dayTotals = sqliteTable(
     completionTokens: integer('completion_tokens').notNull(),
     totalTokens: integer('total_tokens').notNull(),
     costNanodollars: integer('cost_nanodollars').notNull(),
+    requestsWithoutCost: integer('requests_without_cost').notNull(),
   },
   (table) => [primaryKey({ columns: [table.keyId, table.day] })],
 )

@@ -1,6 +1,6 @@
 // Usage of a bounded time for people: totals by key or another field, page by page, each with its days. Days are whole and in UTC.
 import { mapInSlices } from '../../../db/read/pace.ts'
-import { addUnpriced, hasHours, reportHours } from '../../../db/read/usage-hours.ts'
+import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
   type DaysFilter,
   reportDays,
@@ -82,7 +82,15 @@ async function report(
   const keyIds = chosenGroups.map(({ values }) => String(values[0]))
   const perDayOf =
     asked === 'key' && found.from === 'days' && perDay
-      ? (await readDays(context, 'key', filter, { firstDay, lastDay, perDay, keyIds })).groups
+      ? (
+          await reportDays(context.reader, 'key', {
+            organizationId: filter.organizationId,
+            firstDay,
+            lastDay,
+            perDay,
+            keyIds,
+          })
+        ).groups
       : wanted
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),
@@ -118,24 +126,11 @@ async function readGroups(
   }
   if ((by === 'key' || by === 'day') && policyId === undefined) {
     const keyIds = keyId === undefined ? undefined : [keyId]
-    return { ...(await readDays(context, by, filter, { ...days, keyIds })), from: 'days', cutAt: undefined }
+    return { ...(await reportDays(reader, by, { ...days, organizationId, keyIds })), from: 'days', cutAt: undefined }
   }
   const among = registry.organizations.size === 1 ? undefined : organizationId
   const found = await reportHours(reader, by, { ...days, organizationId: among, keyId, policyId }, rowsReadMax)
   return { ...found, from: 'hours' }
-}
-
-/** Totals by day do not say how many requests have an unknown cost; those by hour do. */
-async function readDays(
-  { reader, registry }: Needs<'reader' | 'registry'>,
-  by: 'key' | 'day',
-  { organizationId, keyId }: UsageFilter & { organizationId: string },
-  days: Days & { keyIds: string[] | undefined },
-): Promise<UsageReport> {
-  const found = await reportDays(reader, by, { ...days, organizationId })
-  const among = registry.organizations.size === 1 ? undefined : organizationId
-  await addUnpriced(reader, by, { ...days, organizationId: among, keyId }, found, rowsReadMax)
-  return found
 }
 
 function daysBetween({ since, until }: typeof reportInput.infer, now: number): { firstDay: number; lastDay: number } {

@@ -192,8 +192,8 @@ describe('the verification', () => {
   })
 
   test('finds totals that have no rows', async () => {
-    const row = [other.key.id, 99_999, 1, 1, 1, 1, 1]
-    await writer.write([{ toSQL: () => ({ sql: 'insert into day_totals values (?,?,?,?,?,?,?)', params: row }) }])
+    const row = [other.key.id, 99_999, 1, 1, 1, 1, 1, 0]
+    await writer.write([{ toSQL: () => ({ sql: 'insert into day_totals values (?,?,?,?,?,?,?,?)', params: row }) }])
     expect(await findDrift(orm)).toEqual([{ keyId: other.key.id, day: 99_999 }])
     await writer.write([{ toSQL: () => ({ sql: 'delete from day_totals where day = 99999', params: [] }) }])
   })

@@ -205,3 +205,16 @@ test('the totals of hours get their tokens, unless a request of the hour is no l
     { model: 'gone', prompt: null, completion: null },
   ])
 })
+
+test('the totals of days get the requests whose cost is unknown from those of their hours', async () => {
+  const days = `insert into day_totals (key_id, day, requests, prompt_tokens, completion_tokens, total_tokens, cost_nanodollars)
+    values ('one', 1, 9, 0, 0, 0, 0), ('one', 2, 9, 0, 0, 0, 0), ('two', 1, 9, 0, 0, 0, 0)`
+  const hours = `insert into hour_totals (hour, key_id, policy_id, attribution, model, requests, total_tokens, cost_nanodollars, requests_without_cost)
+    values (24, 'one', '', '', 'a', 1, 0, 0, 1), (47, 'one', '', '', 'b', 2, 0, 0, 2), (48, 'one', '', '', 'a', 4, 0, 0, 4), (24, 'two', '', '', 'a', 3, 0, 0, 0)`
+  const query = `select key_id, day, requests_without_cost as unknown from day_totals where key_id in ('one', 'two') order by 1, 2`
+  expect(await readUpdated(51, ['delete from day_totals', 'delete from hour_totals', days, hours], query)).toEqual([
+    { key_id: 'one', day: 1, unknown: 3 },
+    { key_id: 'one', day: 2, unknown: 4 },
+    { key_id: 'two', day: 1, unknown: 0 },
+  ])
+})
