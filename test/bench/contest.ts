@@ -16,7 +16,11 @@ export type Contest<Arm extends Contestant> = {
   bench: string
   arms: Arm[]
   cells: Cell[]
-  /** How long each arm is loaded before the first round, for each kind of load at its busiest, and a quarter of it at other concurrencies: until compilers have done their work. */
+  /**
+   * How long each arm is loaded before the first round, for each kind of load at its busiest: until compilers have done their work. A quarter
+   * of it goes before other concurrencies, and before each measurement: the runtime forgets compiled code that nobody ran while others had
+   * their turns, which a server with steady load never sees.
+   */
   warmUpMilliseconds: number
   /** One request. Returns the milliseconds to its first byte, where these are of interest. */
   act: (arm: Arm, cell: Cell, index: number) => Promise<number | undefined>
@@ -82,8 +86,9 @@ export function orderOf<Arm>(arms: Arm[], round: number): Arm[] {
 async function measureArm<Arm extends Contestant>(
   arm: Arm,
   cell: Cell,
-  { act, watch }: Pick<Contest<Arm>, 'act' | 'watch'>,
+  { act, watch, warmUpMilliseconds }: Pick<Contest<Arm>, 'act' | 'watch' | 'warmUpMilliseconds'>,
 ): Promise<Figures> {
+  await drive(arm, { ...cell, milliseconds: warmUpMilliseconds / 4 }, act)
   Bun.gc(true)
   const report = await watch?.(arm, cell)
   const before = cpuOf(arm)

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { median, quantile, spread } from './measure.ts'
 import { printResults, type Result } from './report.ts'
-import { findUnjudged, judgeTargets, printVerdicts } from './targets.ts'
+import { findUnjudged, judgeTargets, printVerdicts } from './verdicts.ts'
 
 const resultOf = (arm: string, cpuMicroseconds: number[]): Result => ({
   ...{ bench: 'exchange', load: 'RS256', concurrency: 1, arm, figures: { cpuMicroseconds } },
@@ -19,9 +19,18 @@ test('a target is judged by the ratios of single rounds', () => {
   const results = [resultOf('bare limit', [90, 180, 30]), resultOf('latchkey', [100, 200, 1_000])]
   const [verdict, ...others] = judgeTargets(results)
   expect(others).toEqual([])
-  expect(verdict).toMatchObject({ value: 0.9, bound: 'at least 0.9', isMet: true })
-  const worse = [resultOf('bare limit', [89, 89, 89]), resultOf('latchkey', [100, 100, 100])]
-  expect(judgeTargets(worse)).toMatchObject([{ value: 0.89, isMet: false }])
+  expect(verdict).toMatchObject({ value: 0.9, isMet: true })
+  expect(verdict).not.toHaveProperty('wanted')
+  const worse = [resultOf('bare limit', [30, 30, 30]), resultOf('latchkey', [100, 100, 100])]
+  expect(judgeTargets(worse)).toMatchObject([{ value: 0.3, isMet: false, wanted: 0.9 }])
+})
+
+test('what is no worse than before but short of what is wanted is not called met', () => {
+  const lines: string[] = []
+  const results = [resultOf('bare limit', [80, 80, 80]), resultOf('latchkey', [100, 100, 100])]
+  printVerdicts(judgeTargets(results), [], (line) => lines.push(line))
+  expect(lines.at(-2)).toEndWith('no worse, 0.9 wanted')
+  expect(lines.at(-1)).toStartWith('0 met, 1 short of what is wanted, 0 missed,')
 })
 
 test('a target whose other arm was left out is not judged, and the last lines say so', () => {
@@ -34,7 +43,10 @@ test('a target whose other arm was left out is not judged, and the last lines sa
   const lines: string[] = []
   const verdicts = judgeTargets([...results, resultOf('bare limit', [20])])
   printVerdicts(verdicts, ['exchange x'], (line) => lines.push(line))
-  expect(lines.slice(-2)).toEqual(['0 met, 1 missed, 0 without a bound, 1 not judged', '  not judged: exchange x'])
+  expect(lines.slice(-2)).toEqual([
+    '0 met, 0 short of what is wanted, 1 missed, 0 without a bound, 1 not judged',
+    '  not judged: exchange x',
+  ])
 })
 
 test('a table has a line for each arm, with its median and its spread in percent', () => {

@@ -17,7 +17,7 @@ import { benchRate } from './rate.ts'
 import { printResults, type Result } from './report.ts'
 import { benchReview } from './review.ts'
 import { benchStart } from './start.ts'
-import { findUnjudged, judgeTargets, printVerdicts } from './targets.ts'
+import { findUnjudged, judgeTargets, printVerdicts } from './verdicts.ts'
 
 /** A bench says with `note` what it leaves out. */
 export type Bench = (note: (text: string) => void) => Promise<Result[]>
