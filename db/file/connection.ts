@@ -24,8 +24,11 @@ export const busyMilliseconds = 5_000
 type Statement = ReturnType<typeof Libsql.prototype.prepare<unknown[]>>
 
 export type ConnectedClient = Client & {
-  /** Does what `batch` does, but returns nothing, which takes a third less for a commit of one row. */
-  commit: (statements: readonly BoundStatement[]) => Promise<void>
+  /**
+   * Does what `batch` does, but returns no rows, which takes a third less for a commit of one row. At once, without a promise, unless other
+   * work must end first.
+   */
+  commit: (statements: readonly BoundStatement[]) => Promise<void> | undefined
   /** The same in slices, during which everything else that would use the connection waits. */
   commitInSlices: (statements: readonly BoundStatement[]) => Promise<void>
   /** Runs `work` after the commit that runs. Those that are asked for meanwhile wait; reads do not. */
@@ -78,12 +81,18 @@ function createCommits(
     }
   }
 
+  function commitNow(statements: readonly BoundStatement[]): undefined {
+    if (isClosed()) throw new LibsqlError('The client is closed', 'CLIENT_CLOSED')
+    runTransaction(connection, statements)
+  }
+
+  async function commitLater(statements: readonly BoundStatement[]): Promise<void> {
+    while (obstacle !== undefined) await obstacle
+    commitNow(statements)
+  }
+
   return {
-    commit: async (statements) => {
-      while (obstacle !== undefined) await obstacle
-      if (isClosed()) throw new LibsqlError('The client is closed', 'CLIENT_CLOSED')
-      runTransaction(connection, statements)
-    },
+    commit: (statements) => (obstacle === undefined ? commitNow(statements) : commitLater(statements)),
     commitInSlices: async (statements) => {
       for (;;) {
         while (obstacle !== undefined) await obstacle

@@ -26,8 +26,8 @@ export type Database = {
   shared: SharedDatabase | undefined
   /** The schema version that the file had, if this call migrated it; undefined for a new file too. */
   migratedFrom: number | undefined
-  /** Commits all statements or none, in order. They return no rows. Only write.ts calls it. */
-  commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<void>
+  /** Commits all statements or none, in order, without rows: a file at once, or after other work. Only write.ts calls it. */
+  commit: (statements: readonly BoundStatement[], patience?: Patience) => Promise<void> | undefined
   /**
    * The same for many statements, each of which is short: other work of the event loop comes in between, but nothing else on this
    * connection.

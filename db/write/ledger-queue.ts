@@ -5,27 +5,13 @@ import { isBusy } from '../file/file-errors.ts'
 import type { Patience } from '../remote/commit-once.ts'
 import { isUnknownOutcome, isUnreachable } from '../remote/server-errors.ts'
 import type { UsageCommit } from '../remote/waiting-file.ts'
-import { databaseTime } from '../schema/node-schema.ts'
-import {
-  type AuditRow,
-  exchangeAudit,
-  type StoredResponse,
-  storedResponses,
-  type UsageRow,
-  type UsedSubjectToken,
-  usage,
-  usedSubjectTokens,
-} from '../schema/record-schema.ts'
-import { dropOldResponses } from '../tables/stored-responses.ts'
-import { type BoundStatement, type Insertion, insertion, insertOf } from './rows.ts'
-import { createUsageSummer } from './usage-sums.ts'
+import type { AuditRow, StoredResponse, UsageRow, UsedSubjectToken } from '../schema/record-schema.ts'
+import { createLedgerTables, type LedgerRow, type LedgerTable } from './ledger-tables.ts'
+import type { BoundStatement } from './rows.ts'
 
-type Row = AuditRow | UsageRow | UsedSubjectToken | StoredResponse
-type QueuedRow = { row: Row; done: () => void; failed: (error: unknown) => void }
-type Ledger = { statementsFor: (rows: Row[]) => BoundStatement[]; waiting: QueuedRow[]; isPatient: boolean }
+type QueuedRow = { row: LedgerRow; done: () => void; failed: (error: unknown) => void }
+type Ledger = LedgerTable & { waiting: QueuedRow[] }
 
-/** Rows per insert statement. 250 rows of 20 columns stay far below SQLite's limit of 32,766 parameters. */
-const rowsPerStatement = 250
 /** How many commits of a node are on their way to a server. The more rows there are, the more share a commit. */
 const commitsAtOnceMax = 4
 /** A commit that takes longer than an HTTP request may take makes no others wait: its outcome can be unknown for minutes. */
@@ -42,7 +28,8 @@ export type LedgerQueue = {
   close: () => Promise<void>
 }
 type Group = { ledger: Ledger; rows: QueuedRow[] }
-type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void>
+/** What commits at once, or throws at once, returns no promise. */
+type Commit = (statements: BoundStatement[], rows: number, patience: Patience) => Promise<void> | undefined
 
 export type LedgerOptions = {
   /** Other nodes write too, so a used token that one of them has recorded fails. */
@@ -67,10 +54,7 @@ export function createLedgerQueue(
   function schedule(): void {
     if (isScheduled || isHeld || holding >= commitsAtOnceMax) return
     isScheduled = true
-    setImmediate(() => {
-      const [before, flushed] = [flushing, flush()]
-      flushing = before.then(() => flushed)
-    })
+    setImmediate(flush)
   }
 
   async function hold(act: () => Promise<void>): Promise<void> {
@@ -84,19 +68,17 @@ export function createLedgerQueue(
     }
   }
 
-  /** It never fails: those who wait for a row get its error. */
-  async function flush(): Promise<void> {
+  /** It never fails: those who wait for a row get its error. A commit of a file has ended when it returns. */
+  function flush(): void {
     isScheduled = false
     if (isHeld) return
-    const groups: Group[] = []
-    for (const ledger of all) {
-      if (ledger.waiting.length > 0) groups.push({ ledger, rows: ledger.waiting })
-      ledger.waiting = []
-    }
+    const groups = takeWaiting(all)
     if (groups.length === 0) return
-    const committed = commitFlushed(groups)
-    if (isShared) void holdOthers(committed)
-    await committed
+    const committing = commitFlushed(groups)
+    if (committing === undefined) return
+    if (isShared) void holdOthers(committing)
+    const before = flushing
+    flushing = committing.then(() => before)
   }
 
   async function holdOthers(committed: Promise<void>): Promise<void> {
@@ -109,7 +91,7 @@ export function createLedgerQueue(
     if (all.some(({ waiting }) => waiting.length > 0)) schedule()
   }
 
-  function append(ledger: Ledger, row: Row): Promise<void> {
+  function append(ledger: Ledger, row: LedgerRow): Promise<void> {
     return new Promise((done, failed) => {
       ledger.waiting.push({ row, done, failed })
       schedule()
@@ -124,10 +106,31 @@ export function createLedgerQueue(
     appendStoredResponse: (row) => append(ledgers.storedResponses, row),
     close: async () => {
       isHeld = false
-      await flush()
+      flush()
       await flushing
     },
   }
+}
+
+function createLedgers(isShared: boolean) {
+  const { audit, usage, usedTokens, storedResponses } = createLedgerTables(isShared)
+  const queued = (table: LedgerTable): Ledger => ({ ...table, waiting: [] })
+  return {
+    audit: queued(audit),
+    usage: queued(usage),
+    usedTokens: queued(usedTokens),
+    storedResponses: queued(storedResponses),
+  }
+}
+
+function takeWaiting(ledgers: readonly Ledger[]): Group[] {
+  const groups: Group[] = []
+  for (const ledger of ledgers) {
+    if (ledger.waiting.length === 0) continue
+    groups.push({ ledger, rows: ledger.waiting })
+    ledger.waiting = []
+  }
+  return groups
 }
 
 type Ledgers = ReturnType<typeof createLedgers>
@@ -152,9 +155,9 @@ function usageOf(groups: Group[], { usage: rows, storedResponses: stored }: Ledg
   return { usage: rowsOf(rows) as UsageRow[], storedResponses: rowsOf(stored) as StoredResponse[] }
 }
 
-type CommitGroups = (groups: Group[]) => Promise<void>
+type CommitGroups = (groups: Group[]) => Promise<void> | undefined
 
-function commitGroups(commit: Commit, groups: Group[]): Promise<void> {
+function commitGroups(commit: Commit, groups: Group[]): Promise<void> | undefined {
   return commitEach((some) => {
     const statements: BoundStatement[] = []
     let count = 0
@@ -174,73 +177,34 @@ const rowOf = ({ row }: QueuedRow) => row
  * Commits the rows. If the database or its driver rejects a row, only that row fails: the other rows belong to other
  * callers.
  */
-async function commitEach(commit: CommitGroups, groups: Group[]): Promise<void> {
+function commitEach(commit: CommitGroups, groups: Group[]): Promise<void> | undefined {
   try {
-    await commit(groups)
-    for (const { rows } of groups) for (const row of rows) row.done()
+    const committing = commit(groups)
+    if (committing !== undefined)
+      return committing.then(
+        () => finish(groups),
+        (error) => failEach(commit, groups, error),
+      )
   } catch (error) {
-    const rows = groups.flatMap((group) => group.rows)
-    // Rows of a commit that can have been made are not sent again: they would be written twice.
-    const isFinal = isBusy(error) || isUnreachable(error) || isUnknownOutcome(error)
-    if (rows.length === 1 || isFinal) for (const row of rows) row.failed(error)
-    else
-      for (const { ledger, rows } of groups) for (const row of rows) await commitEach(commit, [{ ledger, rows: [row] }])
+    return failEach(commit, groups, error)
   }
+  finish(groups)
+  return undefined
 }
 
-function createLedgers(isShared: boolean) {
-  const sumsFor = createUsageSummer()
-  return {
-    audit: createLedger(insertion(exchangeAudit)),
-    // The upstream has done its work.
-    usage: { ...createLedger(insertion(usage), ({ length }) => sumsFor(length)), isPatient: true },
-    usedTokens: isShared
-      ? createLedger(insertion(usedSubjectTokens), () => [], dropExpiredOf)
-      : createLedger(insertion(usedSubjectTokens, 'insert or replace')),
-    // An id that comes again stays with the key that had it first.
-    storedResponses: createLedger(insertion(storedResponses, 'insert or ignore'), (rows) => [
-      dropOldResponses(rows as StoredResponse[]),
-    ]),
-  }
+function finish(groups: Group[]): void {
+  for (const { rows } of groups) for (const row of rows) row.done()
 }
 
-/** The statements that commit usage, as the queue commits it. */
-export function usageStatements({ usage: rows, storedResponses: stored }: UsageCommit): BoundStatement[] {
-  const { usage: ledger, storedResponses: responses } = createLedgers(true)
-  return [
-    ...(rows.length > 0 ? ledger.statementsFor(rows) : []),
-    ...(stored.length > 0 ? responses.statementsFor(stored) : []),
-  ]
+function failEach(commit: CommitGroups, groups: Group[], error: unknown): Promise<void> | undefined {
+  // Rows of a commit that can have been made are not sent again: they would be written twice.
+  const isFinal = isBusy(error) || isUnreachable(error) || isUnknownOutcome(error)
+  const rows = groups.flatMap((group) => group.rows)
+  if (rows.length > 1 && !isFinal) return commitOneByOne(commit, groups)
+  for (const row of rows) row.failed(error)
+  return undefined
 }
 
-type StatementsOf = (rows: Row[]) => BoundStatement[]
-
-/** `more` returns further statements for the commit of these rows, and `first` those that run before their inserts. */
-function createLedger(into: Insertion, more: StatementsOf = () => [], first: StatementsOf = () => []): Ledger {
-  const statementsFor = (rows: Row[]) => first(rows).concat(insertsOf(into, rows), more(rows))
-  return { waiting: [], statementsFor, isPatient: false }
-}
-
-/** Removes uses under the same ids whose tokens have expired. The same token expires at the same time, so its use stays. */
-function dropExpiredOf(rows: Row[]): BoundStatement[] {
-  const uses = rows as UsedSubjectToken[]
-  const ids = uses.map(({ issuerId, tokenIdSha256, expiresAt }) => [issuerId, tokenIdSha256, expiresAt])
-  const sql = `delete from used_subject_tokens where expires_at <= ${databaseTime}
-    and (issuer_id, token_id_sha256) in (
-      select value ->> 0, value ->> 1 from json_each(?) where used_subject_tokens.expires_at < value ->> 2
-    )`
-  return [{ sql, args: [JSON.stringify(ids)] }]
-}
-
-/** Reports whether another node has recorded the use of this token. */
-export function isUsedElsewhere(error: unknown): boolean {
-  return error instanceof Error && /UNIQUE constraint failed: used_subject_tokens/.test(error.message)
-}
-
-function insertsOf(into: Insertion, rows: Row[]): BoundStatement[] {
-  if (rows.length <= rowsPerStatement) return [insertOf(into, rows)]
-  const statements: BoundStatement[] = []
-  for (let start = 0; start < rows.length; start += rowsPerStatement)
-    statements.push(insertOf(into, rows.slice(start, start + rowsPerStatement)))
-  return statements
+async function commitOneByOne(commit: CommitGroups, groups: Group[]): Promise<void> {
+  for (const { ledger, rows } of groups) for (const row of rows) await commitEach(commit, [{ ledger, rows: [row] }])
 }

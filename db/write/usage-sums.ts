@@ -45,6 +45,8 @@ export const usageSums: BoundStatement[] = [
 /** The same for `Writer.write`. */
 export const addUsageSums: Statement[] = usageSums.map(({ sql }) => ({ toSQL: () => ({ sql, params: [] }) }))
 
+const none: BoundStatement[] = []
+
 /** Rows of the ledger that the totals may lack for each process that writes them: some tenths of a millisecond to add. */
 const rowsUnsummedMax = 256
 
@@ -53,7 +55,7 @@ export function createUsageSummer(): (rows: number) => BoundStatement[] {
   let lacking = rowsUnsummedMax
   return (rows) => {
     lacking += rows
-    if (lacking < rowsUnsummedMax) return []
+    if (lacking < rowsUnsummedMax) return none
     lacking = 0
     return usageSums
   }

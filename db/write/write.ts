@@ -3,6 +3,7 @@ import type { InValue } from '@libsql/core/api'
 import { isBusy } from '../file/file-errors.ts'
 import type { Database } from '../file/open.ts'
 import { mapInSlices } from '../read/pace.ts'
+import type { Patience } from '../remote/commit-once.ts'
 import type { Revision } from '../remote/shared-database.ts'
 import type { SendUsage } from '../remote/waiting-usage.ts'
 import type { AuditRow, StoredResponse, UsageRow, UsedSubjectToken } from '../schema/record-schema.ts'
@@ -53,47 +54,19 @@ export function createWriter(
   following?: NodeMemory,
   commitUsage?: LedgerOptions['commitUsage'],
 ): Writer {
-  let broken: unknown
-  const isBroken = () => broken !== undefined
+  const isBroken = () => state.broken !== undefined
   const checkpoints = createTimedCheckpoints(database, isBroken)
-
-  function giveUp(error: unknown): void {
-    if (broken !== undefined) return
-    broken = error
-    onBroken(error)
-  }
-
-  async function commit<Committed>(
-    statements: BoundStatement[],
-    rows: number,
-    send: (statements: BoundStatement[]) => Promise<Committed>,
-  ): Promise<Committed> {
-    if (broken !== undefined) throw broken
-    const startedAt = performance.now()
-    const report = (isCommitted: boolean) =>
-      onCommit({ isCommitted, rows, milliseconds: performance.now() - startedAt })
-    let committed: Committed
-    try {
-      committed = await send(statements)
-    } catch (error) {
-      report(false)
-      if (isBusy(error)) giveUp(error)
-      throw error
-    }
-    report(true)
-    checkpoints.noteCommit()
-    return committed
-  }
-
-  const write = (statements: Statement[]) => commit(statements.map(toStatement), statements.length, database.commit)
+  const state: CommitState = { broken: undefined, onBroken, onCommit, noteCommit: checkpoints.noteCommit }
+  const write = async (statements: Statement[]) =>
+    commit(state, statements.length, () => database.commit(statements.map(toStatement)))
   /** A change can have thousands of rows. What can be done before its transaction is done there, in slices. */
   const commitChange = async (statements: Iterable<Statement>, basis: Revision) => {
     const bound = await mapInSlices(statements, toStatement)
-    return commit(bound, bound.length, () => sendChange(database, bound, basis))
+    return commit(state, bound.length, () => sendChange(database, bound, basis))
   }
   const changes = createChangeQueue(commitChange, following)
-  const commitRows: SendUsage = (statements, rows, patience) =>
-    commit(statements, rows, (bound) => database.commit(bound, patience))
+  const commitRows = (statements: BoundStatement[], rows: number, patience: Patience) =>
+    commit(state, rows, () => database.commit(statements, patience))
   const ledgers = createLedgerQueue(commitRows, { isShared: database.shared !== undefined, commitUsage })
 
   return {
@@ -104,8 +77,8 @@ export function createWriter(
     appendUsedToken: ledgers.appendUsedToken,
     holdLedger: ledgers.hold,
     appendStoredResponse: ledgers.appendStoredResponse,
-    sendUsage: commitRows,
-    giveUp,
+    sendUsage: async (...usage) => commitRows(...usage),
+    giveUp: (error) => giveUp(state, error),
     isBroken,
     close: async () => {
       await ledgers.close()
@@ -113,6 +86,66 @@ export function createWriter(
       checkpoints.stop()
     },
   }
+}
+
+/** `broken`: why writes have stopped. */
+type CommitState = {
+  broken: unknown
+  onBroken: (error: unknown) => void
+  onCommit: (outcome: CommitOutcome) => void
+  noteCommit: () => void
+}
+
+function giveUp(state: CommitState, error: unknown): void {
+  if (state.broken !== undefined) return
+  state.broken = error
+  state.onBroken(error)
+}
+
+/** At once, without a promise, where `send` commits so. */
+function commit<Committed>(
+  state: CommitState,
+  rows: number,
+  send: () => Promise<Committed> | undefined,
+): Promise<Committed> | undefined {
+  if (state.broken !== undefined) throw state.broken
+  const startedAt = performance.now()
+  let committing: Promise<Committed> | undefined
+  try {
+    committing = send()
+  } catch (error) {
+    return fail(state, rows, startedAt, error)
+  }
+  if (committing !== undefined) return settle(state, rows, startedAt, committing)
+  succeed(state, rows, startedAt)
+  return undefined
+}
+
+async function settle<Committed>(
+  state: CommitState,
+  rows: number,
+  startedAt: number,
+  committing: Promise<Committed>,
+): Promise<Committed> {
+  let committed: Committed
+  try {
+    committed = await committing
+  } catch (error) {
+    return fail(state, rows, startedAt, error)
+  }
+  succeed(state, rows, startedAt)
+  return committed
+}
+
+function succeed({ onCommit, noteCommit }: CommitState, rows: number, startedAt: number): void {
+  onCommit({ isCommitted: true, rows, milliseconds: performance.now() - startedAt })
+  noteCommit()
+}
+
+function fail(state: CommitState, rows: number, startedAt: number, error: unknown): never {
+  state.onCommit({ isCommitted: false, rows, milliseconds: performance.now() - startedAt })
+  if (isBusy(error)) giveUp(state, error)
+  throw error
 }
 
 /** Returns the revision after the change on a server database, if it is known. */

@@ -3,7 +3,7 @@
 // is off by default, and what other nodes can use up is refused: exchanges, and requests with a budget.
 import { join } from 'node:path'
 import { openWaitingUsage, type SendUsage, type WaitingUsage } from '../../db/remote/waiting-usage.ts'
-import { usageStatements } from '../../db/write/ledger-queue.ts'
+import { usageStatements } from '../../db/write/ledger-tables.ts'
 import { describeError, Fault } from '../fault.ts'
 import type { InferenceGrace } from '../inference/without-database.ts'
 import type { Log } from '../observe/log.ts'

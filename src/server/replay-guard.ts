@@ -2,7 +2,7 @@
 import { findFilled } from '../../db/read/filled-tables.ts'
 import { usedSubjectTokens } from '../../db/schema/record-schema.ts'
 import * as subjectTokens from '../../db/tables/used-subject-tokens.ts'
-import { isUsedElsewhere } from '../../db/write/ledger-queue.ts'
+import { isUsedElsewhere } from '../../db/write/ledger-tables.ts'
 import type { Needs } from '../admin/operation/context.ts'
 import { createReplayGuard, type ReplayGuard } from '../federation/replay.ts'
 

@@ -93,7 +93,7 @@ test('a status of a proxy that waited too long does not: the commit can have bee
   if ('refused' in opened) throw new Error(opened.message)
   await opened.commit([{ sql: 'create table notes (text text)', args: [] }])
   isSlow = true
-  const error = await rejectionOf(opened.commit([{ sql: "insert into notes values ('made')", args: [] }]))
+  const error = await rejectionOf(() => opened.commit([{ sql: "insert into notes values ('made')", args: [] }]))
   expect(isUnknownOutcome(error)).toBe(true)
   isSlow = false
   expect((await opened.client.execute('select text from notes')).rows).toHaveLength(1)

@@ -85,7 +85,7 @@ test('a token that may only read fails at once, and what it could not write is n
   const opened = await open(true)
   if ('refused' in opened) throw new Error(opened.message)
   mayWrite = false
-  const failure = await rejectionOf(opened.commit([{ sql: 'delete from nodes', args: [] }]))
+  const failure = await rejectionOf(() => opened.commit([{ sql: 'delete from nodes', args: [] }]))
   expect([isUnreachable(failure), isUnknownOutcome(failure)]).toEqual([true, false])
   expect(explainUnreachable(failure)).toMatchObject({ code: 'unavailable', message: failure.message })
   await opened.close()

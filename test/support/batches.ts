@@ -23,7 +23,7 @@ export function watchBatches(database: Database): Watched {
   const { shared } = database
   watched.database = {
     ...database,
-    commit: (statements) => watch(statements.length, () => database.commit(statements)),
+    commit: (statements) => watch(statements.length, async () => database.commit(statements)),
     commitInSlices: (statements) => watch(statements.length, () => database.commitInSlices(statements)),
     shared: shared && {
       ...shared,

@@ -2,7 +2,8 @@
 // node, since a node whose clock is behind still accepts the token.
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { dropExpiredSubjectTokens, dropSubjectTokens } from '../../../db/tables/used-subject-tokens.ts'
-import { createLedgerQueue, isUsedElsewhere } from '../../../db/write/ledger-queue.ts'
+import { createLedgerQueue } from '../../../db/write/ledger-queue.ts'
+import { isUsedElsewhere } from '../../../db/write/ledger-tables.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { createDatabase, insertOrganizationRows, organizationRows, type TestDatabase } from '../../support/rows.ts'

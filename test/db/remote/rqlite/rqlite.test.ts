@@ -81,7 +81,7 @@ for (const cut of ['before', 'after'] as const)
 test('a commit of which a statement is refused leaves nothing, and its outcome is known', () =>
   onCluster({}, async ({ server, database }) => {
     await database.commit([note('a')])
-    const failure = await rejectionOf(database.commit([note('b'), note('a')]))
+    const failure = await rejectionOf(() => database.commit([note('b'), note('a')]))
     expect(failure.message).toContain('UNIQUE constraint failed: notes.text')
     expect([isUnreachable(failure), isUnknownOutcome(failure)]).toEqual([false, false])
     expect(notesOf(server)).toEqual(['a'])
@@ -90,7 +90,9 @@ test('a commit of which a statement is refused leaves nothing, and its outcome i
 test('a commit that the cluster makes in part, since it does not understand a statement, is reported and not repeated', () =>
   onCluster({}, async ({ server, database, sent }) => {
     sent.length = 0
-    const failure = await rejectionOf(database.commit([{ sql: 'insert into absent values (1)', args: [] }, note('a')]))
+    const failure = await rejectionOf(() =>
+      database.commit([{ sql: 'insert into absent values (1)', args: [] }, note('a')]),
+    )
     expect([isUnknownOutcome(failure), failure.message]).toEqual([true, expect.stringContaining('only a part')])
     expect(sent).toHaveLength(1)
     expect(notesOf(server)).toEqual(['a'])
