@@ -146,10 +146,11 @@ const budgets: Target[] = [
 ]
 
 /** What a request waits for at a fixed rate, in multiples of what it waits for at the server with nothing to do. */
-const atRate = (load: string, to: string, atMost: number): Target => ({
-  ...{ bench: 'rate', load: `${load} at 50 %`, concurrency: 0, figure: 'p99Milliseconds', how: 'ratio' },
-  ...{ of: 'latchkey', to, atMost },
-})
+const atRates = (load: string, to: string, atMost: number): Target[] =>
+  [25, 50].map((share) => ({
+    ...{ bench: 'rate', load: `${load} at ${share} %`, concurrency: 0, figure: 'p99Milliseconds', how: 'ratio' },
+    ...{ of: 'latchkey', to, atMost },
+  }))
 const tail = (bench: string, load: string, concurrency: number, to: string, atMost: number): Target => ({
   ...{ bench, load, concurrency, figure: 'p99Milliseconds', how: 'ratio', of: 'latchkey', to, atMost },
 })
@@ -177,8 +178,8 @@ export const targets: Target[] = [
   added('JSON', 1, 'p50Milliseconds', 0.3),
   gateway('stream', 64, 'bare guard', 0.6, 0.85),
   gateway('stream', 1, 'bare guard', 0.58, 0.7),
-  atRate('exchange ES256', 'bare limit', 2),
-  atRate('JSON', 'direct', 3),
+  ...atRates('exchange ES256', 'bare limit', 2),
+  ...atRates('JSON', 'direct', 3),
   added('stream', 64, 'firstByteMilliseconds', 0.9),
   inOneThread('RS256', 32, 110),
   inOneThread('ES256', 32, 110),
