@@ -61,7 +61,7 @@ export function usageCommand(): Command {
       if (given.options.csv) {
         // Standard output has only rows.
         for (const line of lines) process.stderr.write(`latchkey: ${line}\n`)
-        return csv(response.data)
+        return csv('more_before_id' in response ? response.data : response.data.map(withKnownCost))
       }
       const drawn = 'more_before_id' in response ? drawRequests(response.data, given) : drawSums(response.data, given)
       return [drawn, ...lines].join('\n')
@@ -143,6 +143,11 @@ function drawSums(rows: Sum[], given: Arguments): string {
     ],
     whenEmpty(given, 'No usage yet'),
   )
+}
+
+/** A cost of which nothing is known is empty in a file, as in that of the page. */
+function withKnownCost(sum: Sum) {
+  return sum.cost === 0 && sum.requests_without_cost > 0 ? { ...sum, cost: null } : sum
 }
 
 /** The known cost, and the number of requests whose cost is unknown. */

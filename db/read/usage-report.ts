@@ -90,6 +90,32 @@ export async function reportLedger(
   return { ...report, cutAt: start > from ? await timeOf(orm, start) : undefined }
 }
 
+/** When each group was last used, by its values as JSON, of the newest rows of the ledger that fit. Milliseconds. */
+export async function readLastUses(
+  orm: Orm,
+  by: UsageGrouping,
+  filter: UsageFilter,
+  { rowsMax, onProgress }: { rowsMax: number; onProgress?: OnProgress | undefined },
+): Promise<Map<string, number>> {
+  const columns = sql.join(by === 'day' ? [dayOfRow] : Object.values(groupColumns[by]), sql`, `)
+  const read = async ({ from, until }: RowRange) => {
+    const [slice] = await orm.all<{ uses: string }>(sql`
+      select json_group_array(json(used)) as uses from (
+        select json_array(json_array(${columns}), max(${usage.at})) as used
+        from usage where ${and(gte(usage.id, from), lt(usage.id, until), matching(filter))} group by ${columns}
+      )`)
+    return JSON.parse(slice?.uses ?? '[]') as [values: unknown[], at: number][]
+  }
+  const { from, until } = await rangeOf(orm, filter)
+  const found = new Map<string, number>()
+  for await (const uses of readInSlices({ from: Math.max(from, until - rowsMax), until }, read, onProgress))
+    for (const [values, at] of uses) {
+      const name = JSON.stringify(values)
+      found.set(name, Math.max(found.get(name) ?? 0, at))
+    }
+  return found
+}
+
 async function timeOf(orm: Orm, id: number): Promise<number | undefined> {
   const [row] = await orm.all<{ at: number }>(sql`select at from usage where id >= ${id} order by id limit 1`)
   return row?.at

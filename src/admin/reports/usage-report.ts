@@ -4,6 +4,7 @@ import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
   type DaysFilter,
   reportDays,
+  readLastUses,
   reportLedger,
   type UsageGroup,
   type UsageReport,
@@ -42,6 +43,7 @@ const reportInput = type({
     says: `The last day, at most ${daysMax} days with the first; today if it is not sent`,
   }),
   'per_day?': type('boolean').configure({ says: 'With the totals of each day' }),
+  'last_used?': type('boolean').configure({ says: 'With when each group was last used; it takes longer' }),
   'offset?': offsetShape,
   'limit?': `1 <= number.integer <= ${groupsMax}`,
 })
@@ -92,9 +94,11 @@ async function report(
           })
         ).groups
       : wanted
+  const lastUses = input.last_used ? await lastUsesOf(context, by, filter, label, names) : undefined
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),
     ...showTotals(totals),
+    ...(lastUses && { last_used_at: timeOf(lastUses.get(JSON.stringify(values)) ?? null) }),
     ...(perDay ? { days: daysInOrder(perDayOf.get(JSON.stringify(values))).map(showDay) } : {}),
   }))
   return {
@@ -165,6 +169,25 @@ async function byLabel(ofKeys: ReadonlyMap<string, UsageGroup>, label: string, n
   return groups
 }
 
+/** When each group was last used, by its values as JSON. */
+async function lastUsesOf(
+  { reader, onProgress }: Needs<'reader' | 'onProgress'>,
+  by: UsageGrouping,
+  filter: UsageFilter,
+  label: string | undefined,
+  names: RowNames,
+): Promise<Map<string, number>> {
+  const found = await readLastUses(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
+  if (label === undefined) return found
+  const ofLabel = new Map<string, number>()
+  for (const [values, at] of found) {
+    const [keyId] = JSON.parse(values) as [string]
+    const name = JSON.stringify([(await names.key(keyId))?.labels?.[label] ?? null])
+    ofLabel.set(name, Math.max(ofLabel.get(name) ?? 0, at))
+  }
+  return ofLabel
+}
+
 /** One group for each day. */
 function daysOf(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
   const [all] = groups.values()
@@ -231,6 +254,7 @@ export const usageReportResponse = type({
     'upstream?': text,
     'day?': 'string',
     ...totalsShape,
+    'last_used_at?': 'string | null',
     'days?': type({
       day: 'string',
       requests: 'number.integer',

@@ -40,10 +40,10 @@ async function readAll(load, search) {
   return { rows: rows.slice(0, rowsMax), isWhole: cursor === undefined && rows.length <= rowsMax }
 }
 
-/** All fields that a row has; what is no text or number is JSON. @param {readonly unknown[]} rows @param {readonly string[]} [fields] */
-export function csvOf(rows, fields) {
+/** All fields that a row has; what is no text or number is JSON. @param {readonly unknown[]} rows */
+export function csvOf(rows) {
   const objects = /** @type {readonly Record<string, unknown>[]} */ (rows)
-  const names = fields ?? [...new Set(objects.flatMap((row) => Object.keys(row)))]
+  const names = [...new Set(objects.flatMap((row) => Object.keys(row)))]
   return [names, ...objects.map((row) => names.map((name) => row[name]))]
     .map((line) => `${line.map(cell).join(',')}\r\n`)
     .join('')

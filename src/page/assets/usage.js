@@ -26,57 +26,50 @@ const spans = {
   'last-month': 'Last month',
 }
 
-/** What names a row, and the columns of an export. */
+/** What names a row. */
 export const groupings = {
   key: {
     title: 'Key',
     name: (/** @type {UsageRow} */ row) => row.key_name ?? row.key_id,
-    fields: ['key_id', 'key_name', 'key_deleted'],
   },
   policy: {
     title: 'Policy',
     name: (/** @type {UsageRow} */ row) => row.policy_name ?? row.policy_id ?? 'no policy, with the key',
-    fields: ['policy_id', 'policy_name'],
   },
   subject: {
     title: 'Subject',
     name: (/** @type {UsageRow} */ row) =>
       row.subject === null ? 'no token, with the key' : `${row.subject} (${row.issuer_url ?? row.issuer_id})`,
-    fields: ['subject', 'issuer_id', 'issuer_url'],
   },
   attribution: {
     title: 'Attribution',
     name: (/** @type {UsageRow} */ row) => row.attribution ?? 'not attributed',
-    fields: ['attribution'],
   },
-  model: { title: 'Model', name: (/** @type {UsageRow} */ row) => row.model ?? 'unknown', fields: ['model'] },
+  model: { title: 'Model', name: (/** @type {UsageRow} */ row) => row.model ?? 'unknown' },
   preset: {
     title: 'Preset',
     name: (/** @type {UsageRow} */ row) => row.preset_version ?? 'no preset',
-    fields: ['preset_version', 'workspace_id'],
   },
   upstream: {
     title: 'Inference server',
     name: (/** @type {UsageRow} */ row) => row.upstream ?? 'none reached',
-    fields: ['upstream'],
   },
-  user: { title: 'User', name: (/** @type {UsageRow} */ row) => row.user ?? 'not said', fields: ['user'] },
+  user: { title: 'User', name: (/** @type {UsageRow} */ row) => row.user ?? 'not said' },
   session: {
     title: 'Session',
     name: (/** @type {UsageRow} */ row) => row.session_id ?? 'not said',
-    fields: ['session_id'],
   },
-  day: { title: 'Day (UTC)', name: (/** @type {UsageRow} */ row) => row.day, fields: ['day'] },
+  day: { title: 'Day (UTC)', name: (/** @type {UsageRow} */ row) => row.day },
 }
 /** @typedef {keyof typeof groupings | `label:${string}`} Grouping */
 
 const labelPrefix = 'label:'
 
-/** What names a row of a grouping, and the columns of its export. @param {Grouping} by */
+/** What names a row of a grouping. @param {Grouping} by */
 function groupingOf(by) {
   if (!by.startsWith(labelPrefix)) return groupings[/** @type {keyof typeof groupings} */ (by)]
   const label = by.slice(labelPrefix.length)
-  return { title: `Label ${label}`, name: (/** @type {UsageRow} */ row) => row.label ?? 'not set', fields: ['label'] }
+  return { title: `Label ${label}`, name: (/** @type {UsageRow} */ row) => row.label ?? 'not set' }
 }
 
 const measures = {
@@ -153,7 +146,7 @@ export function usagePanel(page, only) {
   return () => {
     const { by, measure, days, filter } = askedBy(page, only)
     const chosenId = only === undefined ? (filter.key ?? filter.policy) : undefined
-    const download = () => downloadCsv(path, filter, groupingOf(by).fields)
+    const download = () => downloadCsv(path, filter)
     const titles = (/** @type {Record<string, { title: string }>} */ of) =>
       Object.entries(of).map(([name, { title }]) => /** @type {[string, string]} */ ([name, title]))
     return html`<div class="filters">

@@ -54,6 +54,17 @@ test.each([...usageGroupings])('by %s, an organization sees its requests and no 
   expect((await reportOf(`by=${by}`, stranger)).total.requests).toBe(1)
 })
 
+test.each([...usageGroupings, 'label:team'])(
+  'by %s, groups have the columns of the command, with their last use',
+  async (by) => {
+    const ofCommand = (await latchkey.admin<Report>('usage.sum', { by, organization: 'default' })).data
+    const { data } = await reportOf(`by=${by}&last_used=true`)
+    expect(data.map((row) => Object.entries(row))).toEqual(ofCommand.map((row) => Object.entries(row)))
+    expect(data[0]?.last_used_at).toStartWith(today())
+    expect(Object.keys((await reportOf(`by=${by}`)).data[0] ?? {})).not.toContain('last_used_at')
+  },
+)
+
 test.each([...usageGroupings])('by %s, requests of unknown cost are counted, in all and by day', async (by) => {
   // No server reports a cost, and no price is set.
   const { data, total } = await reportOf(`by=${by}&per_day=true`)
