@@ -245,3 +245,6 @@ export const presetPageRowsMax = 100
 export const presetDescriptionCharactersMax = 2_000
 /** Higher numbers are not valid version numbers. */
 export const presetVersionMax = 1_000_000_000
+
+/** What is younger had no time to be used: no list and no finding names it as never used. */
+export const neverUsedAgeMilliseconds = 24 * 60 * 60 * 1_000

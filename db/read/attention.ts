@@ -18,11 +18,17 @@ export type PolicyStates = { organizationId: string; total: number; states: Poli
 
 /**
  * The policies that are neither deleted nor paused, or those of one organization. A policy that issued an access token since `issuedSince`
- * needs no attention unless it cannot issue now. Times in milliseconds; uses of the last minute are in memory only.
+ * needs no attention unless it cannot issue now, and one made after `madeUntil` had no time to. Times in milliseconds; uses of the last minute
+ * are in memory only.
  */
 export async function* readPolicyStates(
   orm: Orm,
-  { now, issuedSince, organizationId }: { now: number; issuedSince: number; organizationId: string | undefined },
+  {
+    now,
+    issuedSince,
+    madeUntil,
+    organizationId,
+  }: { now: number; issuedSince: number; madeUntil: number; organizationId: string | undefined },
 ): AsyncGenerator<PolicyStates[]> {
   const problem = sql`case when issuers.deleted_at is not null then 'issuer_deleted'
     when api_keys.deleted_at is not null then 'key_deleted' when api_keys.disabled then 'key_disabled'
@@ -31,9 +37,9 @@ export async function* readPolicyStates(
     orm,
     'policies',
     (isInSlice) => sql`select organization_id as organizationId, count(*) as total,
-      group_concat(case when problem is not null or not is_issuing then json_array(id, name, problem) end, char(10)) as states
+      group_concat(case when problem is not null or not is_fine then json_array(id, name, problem) end, char(10)) as states
       from (select rows.id, rows.name, rows.organization_id, ${problem} as problem,
-        coalesce(last_uses.used_at >= ${issuedSince}, 0) as is_issuing from policies as rows
+        coalesce(last_uses.used_at >= ${issuedSince}, 0) or rows.created_at > ${madeUntil} as is_fine from policies as rows
         join issuers on issuers.id = rows.issuer_id join api_keys on api_keys.id = rows.key_id
         left join last_uses on last_uses.id = rows.id
         where ${isInSlice} and rows.deleted_at is null and rows.enabled and ${isOf(organizationId)})

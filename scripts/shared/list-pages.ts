@@ -35,7 +35,7 @@ export function pagedList<Name extends ListOperation>(
       `only ${what} that have not worked since this time, or for a duration such as 90d`,
       momentText,
     )
-    .option('--never-used', `only ${what} that have never worked, however new they are`)
+    .option('--never-used', `only ${what} that have never worked, and were made more than a day ago`)
     .option('--contains <text>', 'only names that contain this text, in any case')
     .option('--limit <rows>', `maximum number of rows, up to ${pageRows} (default: all)`, wholeNumber)
   const shown = ['LATCHKEY_DATABASE_URL'] as const

@@ -30,12 +30,17 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   }
 
   beforeAll(async () => {
-    latchkey = await startInference()
+    let ago = 0
+    latchkey = await startInference({}, () => Date.now() - ago)
+    ago = 2 * 24 * 60 * 60 * 1_000
     latchkey.upstream.answer.current = () => Response.json(answer)
     for (let number = 10; number < 30; number++)
       await latchkey.admin('policies.create', {
         ...{ name: `job ${number}`, issuer: 'idp', key: 'target', audience: 'a', subject: `job ${number}` },
       })
+    await latchkey.admin('keys.create', { name: 'spare' })
+    await latchkey.admin('issuers.add', { name: 'spare idp', issuer_url: 'https://spare.example.com', shared: false })
+    ago = 0
     const boss = await latchkey.admin<Key>('keys.create', { name: 'boss', kind: 'management' })
     page = await openAdminPage(latchkey, { key: boss.key, acceptDownloads: true, timezoneId: 'Africa/Nairobi' })
   })
@@ -65,15 +70,12 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       ['keys', 'target', 'spare'],
       ['issuers', 'idp', 'spare idp'],
     ] as const) {
-      if (list === 'keys') await latchkey.admin('keys.create', { name: unused })
-      if (list === 'issuers')
-        await latchkey.admin('issuers.add', { name: unused, issuer_url: 'https://spare.example.com', shared: false })
       await go(`#/${list}`)
       await page.getByRole('link', { name: used, exact: true }).waitFor()
-      await page.getByLabel('Unused', { exact: true }).selectOption('Never used, however new')
+      await page.getByLabel('Unused', { exact: true }).selectOption('Never used, older than a day')
       await page.getByRole('link', { name: used, exact: true }).waitFor({ state: 'detached' })
       await page.getByRole('link', { name: unused, exact: true }).waitFor()
-      // What is new had no time to be used.
+      await page.getByText('never, made 2 days ago').first().waitFor()
       await page.getByLabel('Unused', { exact: true }).selectOption('Never used, older than 7 days')
       await page.getByRole('link', { name: unused, exact: true }).waitFor({ state: 'detached' })
     }

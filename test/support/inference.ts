@@ -41,11 +41,15 @@ export function streamReply(text: string): Response {
   return new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } })
 }
 
-export async function startInference(settings: TestServerOptions['settings'] = {}): Promise<Inference> {
+/** `now` replaces the clock. */
+export async function startInference(
+  settings: TestServerOptions['settings'] = {},
+  now: () => number = Date.now,
+): Promise<Inference> {
   const upstream = await startScriptedUpstream()
   let aheadMilliseconds = 0
   const monotonic = () => performance.now() + aheadMilliseconds
-  const federation = await startFederation({ upstreamUrl: upstream.url, settings, dependencies: { monotonic } })
+  const federation = await startFederation({ upstreamUrl: upstream.url, settings, dependencies: { monotonic, now } })
   const reply = await federation.exchange(await federation.mint())
   const { access_token: accessToken } = (await reply.json()) as { access_token: string }
   const { writer } = federation.server.context

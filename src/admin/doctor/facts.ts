@@ -13,6 +13,7 @@ import type { Issuer } from '../../federation/issuer/issuer.ts'
 import { emptyKeySet } from '../../federation/issuer/key-expiry.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Rest } from '../../inference/queue/circuit.ts'
+import { neverUsedAgeMilliseconds } from '../../limits.ts'
 import { waitingPath } from '../../nodes/grace.ts'
 import { readSpace } from '../../runtime/disk-space.ts'
 import { describeDenial, statIfReachable } from '../../runtime/file-access.ts'
@@ -66,7 +67,9 @@ async function readPolicies(
   only: string | undefined,
 ) {
   const found = new Map<string, PolicyFacts>()
-  for await (const slice of readPolicyStates(reader, { now: now(), issuedSince, organizationId: only }))
+  const at = now()
+  const madeUntil = at - neverUsedAgeMilliseconds
+  for await (const slice of readPolicyStates(reader, { now: at, issuedSince, madeUntil, organizationId: only }))
     for (const { organizationId, total, states } of slice) {
       const facts = found.get(organizationId) ?? { total: 0, names: new Map() }
       found.set(organizationId, facts)

@@ -92,7 +92,7 @@ export function draftIssuer(
   }
 }
 
-async function listIssuers(context: ShowIssuerContext & Needs<'lastUses'>, input: typeof listInput.infer) {
+async function listIssuers(context: ShowIssuerContext & Needs<'lastUses' | 'now'>, input: typeof listInput.infer) {
   const { id } = findOrganization(context.registry, input.organization)
   const fits = containsText(input.contains)
   const rows = [...context.registry.issuers.values()].filter(

@@ -1,4 +1,5 @@
 // Adds to responses when something last worked and was last refused, and selects what was not used for long.
+import { neverUsedAgeMilliseconds } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from './context.ts'
 import { timeOf } from './references.ts'
@@ -40,14 +41,17 @@ export async function withLastUse<Row extends { id: string }>(
 export const isOfUnused = ({ unused_since, never_used = false }: UnusedInput) =>
   unused_since !== undefined || never_used
 
-/** Keeps rows that have not worked since a time, or never. */
+/** Keeps rows that have not worked since a time, or never although they are old enough. `now` in milliseconds. */
 export function onlyUnused<Row extends LastUse & { created_at: string }>(
   rows: Row[],
   { unused_since, never_used = false }: UnusedInput,
+  now: number,
 ): Row[] {
+  const madeUntil = now - neverUsedAgeMilliseconds
+
   return rows.filter(
     ({ created_at, last_used_at = null }) =>
       (unused_since === undefined || new Date(last_used_at ?? created_at) < unused_since) &&
-      (!never_used || last_used_at === null),
+      (!never_used || (last_used_at === null && Date.parse(created_at) <= madeUntil)),
   )
 }

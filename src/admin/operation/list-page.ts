@@ -26,7 +26,7 @@ export const totalCount = { 'total_count?': 'number.integer', 'next?': 'string' 
 
 /** Shows a page of the rows with their last use. Only what must be known of all rows is read of all. */
 export async function showPage<Row, Shown extends { id: string; created_at: string }>(
-  context: Needs<'lastUses'>,
+  context: Needs<'lastUses' | 'now'>,
   rows: readonly Row[],
   asked: ListPage & UnusedInput,
   show: (rows: readonly Row[]) => Promise<Shown[]>,
@@ -35,7 +35,7 @@ export async function showPage<Row, Shown extends { id: string; created_at: stri
     const { page, ...total } = pageOfRows(rows, asked)
     return { data: await withLastUse(context, await show(page)), ...total }
   }
-  const unused = onlyUnused(await withLastUse(context, await show(rows)), asked)
+  const unused = onlyUnused(await withLastUse(context, await show(rows)), asked, context.now())
   const { page, ...total } = pageOfRows(unused, asked)
   return { data: page, ...total }
 }
@@ -46,7 +46,7 @@ export async function showPage<Row, Shown extends { id: string; created_at: stri
  * @throws Fault `invalid` with the reason `page_start_gone` if the row after which it begins was deleted
  */
 export async function showNext<Shown extends { id: string; created_at: string }>(
-  context: Needs<'lastUses'>,
+  context: Needs<'lastUses' | 'now'>,
   order: readonly string[],
   isListed: (id: string) => boolean,
   { after = '', limit = listRowsMax, ...asked }: ListPage & UnusedInput,
@@ -67,7 +67,7 @@ export async function showNext<Shown extends { id: string; created_at: string }>
     if (wait !== undefined) await wait
   }
   const shown = await withLastUse(context, await show(page))
-  const data = onlyUnused(shown, asked)
+  const data = onlyUnused(shown, asked, context.now())
   return { data, ...(end < order.length ? { next: order[end - 1] ?? '' } : {}) }
 }
 

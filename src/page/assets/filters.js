@@ -53,8 +53,8 @@ export const unusedFilter = {
   label: 'Unused',
   options: [
     ['', 'Any'],
+    ['never', 'Never used, older than a day'],
     ['never-7', 'Never used, older than 7 days'],
-    ['never', 'Never used, however new'],
     ['7', 'For 7 days'],
     ['30', 'For 30 days'],
     ['90', 'For 90 days'],

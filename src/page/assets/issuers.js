@@ -12,7 +12,7 @@ import { issuerForm, issuersPath, keyTable, sharedAnswers, sources, verified } f
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { ago, at, badge, brief, copyable, count, empty, facts, loading, mono, stored } from './parts.js'
+import { ago, at, badge, brief, copyable, count, empty, facts, lastUse, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { lastRefused } from './policy.js'
 import { go, href } from './router.js'
@@ -98,7 +98,7 @@ function list(page) {
         { title: 'Keys from', cell: ({ key_source }) => sources[key_source], value: ({ key_source }) => key_source },
         { title: 'Keys', cell: keysOf },
         { title: 'CA expires', cell: ({ ca_expires_at }) => expiry(ca_expires_at), value: (row) => row.ca_expires_at },
-        { title: 'Last used', cell: ({ last_used_at }) => ago(last_used_at), value: (row) => row.last_used_at },
+        { title: 'Last used', cell: lastUse, value: (row) => row.last_used_at },
         {
           title: 'Last invalid token',
           value: ({ last_refused_at }) => last_refused_at,

@@ -10,7 +10,7 @@ import { budget, keyBadge, keyDetails, rates } from './key.js'
 import { keyForm } from './key-form.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
-import { ago, count, empty, stored } from './parts.js'
+import { count, empty, lastUse, stored } from './parts.js'
 import { href } from './router.js'
 
 const path = '/keys'
@@ -133,7 +133,7 @@ function list(page) {
         { title: 'User', cell: ({ owner }) => stored(owner, 80), value: ({ owner }) => owner },
         {
           title: 'Last used',
-          cell: ({ last_used_at }) => ago(last_used_at),
+          cell: lastUse,
           value: ({ last_used_at }) => last_used_at,
         },
       ],

@@ -64,6 +64,11 @@ export function ago(iso) {
   return html`<time datetime=${iso} title=${bothTimes(date)}>${text}</time>`
 }
 
+/** When it was last used; of what was never used, how old it is. @param {{ last_used_at?: string | null, created_at: string }} row */
+export function lastUse({ last_used_at: used, created_at: created }) {
+  return used ? ago(used) : html`<span class="muted line">never, made ${ago(created)}</span>`
+}
+
 /** The time in the zone that the navigation names; in UTC too on hover. @param {string | null | undefined} iso */
 export function at(iso) {
   if (!iso) return html`<span class="muted">–</span>`

@@ -9,7 +9,7 @@ import { lintBadge, lintOf } from './findings.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
 import { createNames } from './names.js'
-import { ago, count, empty, stored } from './parts.js'
+import { count, empty, lastUse, stored } from './parts.js'
 import { planNotice } from './plan.js'
 import { enabledSwitch, lastRefused, policyBadge, policyDetails } from './policy.js'
 import { policyForm } from './policy-form.js'
@@ -178,7 +178,7 @@ function list(page) {
           value: ({ state }) => state,
         },
         { title: 'Last 24 h', cell: dayCounts, value: ({ exchanges_24h: counts }) => counts?.issued },
-        { title: 'Last issued', cell: ({ last_used_at }) => ago(last_used_at), value: (row) => row.last_used_at },
+        { title: 'Last issued', cell: lastUse, value: (row) => row.last_used_at },
         { title: 'Last refused', cell: lastRefused, value: ({ last_refused_at }) => last_refused_at },
         { title: 'Linter', cell: ({ id }) => lintBadge(findings.get(id)) },
       ],

@@ -183,8 +183,12 @@ test('lists keep what has not worked since a time and was made before it, and wh
   expect(keys).not.toContain('target')
   expect(policy.name).toBe('policy')
   for (const asked of [{ never_used: true }, { never_used: true, after: '' }])
-    expect(await namesOf('policies.list', asked)).toEqual(['old', 'new'])
+    expect(await namesOf('policies.list', asked)).toEqual(['old'])
   expect(await namesOf('policies.list', { never_used: true, unused_since })).toEqual(['old'])
+  clock.now += day - 1
+  expect(await namesOf('policies.list', { never_used: true })).toEqual(['old'])
+  clock.now += 1
+  expect(await namesOf('policies.list', { never_used: true })).toEqual(['old', 'new'])
   expect(await namesOf('policies.list', { never_used: false })).toEqual(['policy', 'old', 'new'])
   expect(await namesOf('keys.list', { never_used: true })).not.toContain('target')
 })

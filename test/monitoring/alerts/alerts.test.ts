@@ -308,6 +308,7 @@ describe('a finding of the doctor', () => {
     const { id } = await latchkey.admin('policies.create', {
       ...{ name: 'idle', issuer: 'idp', key: 'target', audience: 'llm', subject: 'nobody' },
     })
+    await context.database.client.execute('update policies set created_at = 0')
     for (let count = 0; count < 3; count++) await examineNow(context)
     await settle()
     const opened = receiver.received.filter(({ type }) => type === 'finding.opened')
