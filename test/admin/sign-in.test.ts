@@ -127,7 +127,7 @@ test('a policy that would let strangers become admin is refused, with an example
   await admin('issuers.add', { name: 'google', ...google })
   const wide = { name: 'everybody', issuer: 'google', key: 'admins', audience: google.page_client_id }
   await expect(admin('policies.create', { ...wide, condition: 'claims.email_verified == true' })).rejects.toThrow(
-    /^Strangers could sign in to the admin page as admin: .*This token would pass: \{.*"email_verified":true/,
+    /^Strangers could sign in as admin: .*This token would pass: \{.*"email_verified":true/,
   )
   const inOffice = 'claims.hd == "example.com" && claims.email_verified == true'
   expect(await admin('policies.create', { ...wide, condition: inOffice })).toMatchObject({

@@ -96,7 +96,7 @@ export async function rejectBlockingFindings(context: Needs<'registry'>, row: Po
 /** With a management key, strangers would get its role. */
 function problemOf({ registry }: Needs<'registry'>, { keyId }: PolicyRow): string {
   const role = registry.keys.get(keyId)?.role ?? null
-  return role === null ? 'The policy is too wide' : `Strangers could sign in to the admin page as ${role}`
+  return role === null ? 'The policy is too wide' : `Strangers could sign in as ${role}`
 }
 
 function unansweredFault(context: Needs<'registry'>, row: PolicyRow, finding: FindingResponse): Fault {

@@ -33,7 +33,7 @@ export function checkSignInPolicy(
   if (issuer.pageClientId === null)
     throw new Fault(
       'invalid',
-      `The issuer ${JSON.stringify(issuer.name)} has no client with which people sign in to the admin page, which a policy for ${target} needs: set page_client_id of the issuer`,
+      `The issuer ${JSON.stringify(issuer.name)} has no client with which people sign in, which a policy for ${target} needs: set page_client_id of the issuer`,
       {
         hint: ` (latchkey issuers update ${shellWord(issuer.name)} --page-client-id ID)`,
       },
@@ -41,6 +41,6 @@ export function checkSignInPolicy(
   if (row.audience !== issuer.pageClientId)
     throw new Fault(
       'invalid',
-      `The audience of a policy for ${target} must be ${JSON.stringify(issuer.pageClientId)}, the client of the admin page at the issuer: an ID token is for its client`,
+      `The audience of a policy for ${target} must be ${JSON.stringify(issuer.pageClientId)}, the client with which people sign in at the issuer: an ID token is for its client`,
     )
 }

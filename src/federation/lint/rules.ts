@@ -35,12 +35,12 @@ const table = {
   'shared-unknown': blocking(
     'Nobody has answered whether strangers can get tokens of this issuer. If they can, the policy may be too wide.',
     'If the issuer is a service that others use too, a stranger passes with their own account there.',
-    'Answer it: `latchkey issuers update NAME --shared no`, or `yes`; in a document `shared: false`, or `true`.',
+    'Say on the issuer whether strangers can get its tokens (`latchkey issuers update NAME --shared no`, or `yes`; in a document `shared: false`, or `true`).',
   ),
   'not-decided': blocking(
     'Everyone can have tokens of this issuer, and the linter cannot decide whether a stranger passes.',
     'A stranger satisfies the part of the condition that the linter does not follow.',
-    'Compare an id with `==`, or the subject if the linter does not know the issuer. Or accept the risk: `--allow not-decided --because TEXT`.',
+    'Compare an id with `==`, or the subject if the linter does not know the issuer. Or accept the risk and say why (`--allow not-decided --because TEXT`).',
   ),
   'not-proven-narrow': warning(
     'The linter cannot decide who passes: it does not follow a part of the condition, or its example did not pass.',
@@ -55,7 +55,7 @@ const table = {
   dead: warning(
     'No token of the issuer can satisfy the policy: the comparisons contradict one another, or this issuer never sends such a value.',
     'No stranger passes, but neither does the workload. `*` is not a wildcard, and some ids are strings.',
-    'Compare it with a real token: `latchkey policies check`.',
+    'Compare it with a real token (`latchkey policies check`).',
   ),
   'look-alike': warning(
     'A name that the policy compares has letters outside ASCII, which can look like others.',
@@ -200,7 +200,7 @@ const table = {
   'email-domain': blocking(
     'An email address is only compared by its domain, and the linter cannot know who can have an address there.',
     'A stranger has an address of this domain from a mail or alias service, or still has an account with the address of a former job.',
-    'Google: require `hd` too, such as `claims.hd == "acme.com"`, or `@PROJECT.iam.gserviceaccount.com`. Elsewhere, compare whole addresses. Or accept the risk: `--allow email-domain --because TEXT`.',
+    'Google: require `hd` too, such as `claims.hd == "acme.com"`, or `@PROJECT.iam.gserviceaccount.com`. Elsewhere, compare whole addresses. Or accept the risk and say why (`--allow email-domain --because TEXT`).',
   ),
   'google-email': blocking(
     'The policy compares `email`, but neither `email_verified` nor `sub`.',
@@ -220,7 +220,7 @@ const table = {
   'long-token': note(
     'Tokens of this platform can live for hours, and the issuer has no maximum token age.',
     'A token that leaks in a log can be exchanged until it expires.',
-    'Set it: `latchkey issuers update NAME --max-token-age 1h`.',
+    'Set the maximum token age of the issuer, such as an hour (`latchkey issuers update NAME --max-token-age 1h`).',
   ),
 } as const satisfies Record<string, LintRule>
 

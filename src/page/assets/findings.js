@@ -6,6 +6,7 @@ import { html, nothing } from './lit-html.js'
 import { inline } from './markdown.js'
 import { badge, code, json, stored } from './parts.js'
 import { keyed } from './table.js'
+import { withoutCommands } from './words.js'
 
 /** By policy and time of its last change. @type {Map<string, Finding[]>} */
 const known = new Map()
@@ -64,7 +65,7 @@ export function findingList(findings, more = () => nothing) {
       <div class="actions">${because !== undefined ? badge('info', 'allowed') : badge(level === 'blocking' ? 'bad' : level === 'warning' ? 'warn' : 'info', level)}
         <a class="mono" href="#/manual/linter">${rule}</a></div>
       <p>${inline(message)} ${detail === undefined ? nothing : html`${stored(detail, 2_000)}`}</p>
-      <p class="muted">${because === undefined ? inline(fix) : html`Allowed because: ${stored(because, 2_000)}`}</p>
+      <p class="muted">${because === undefined ? inline(withoutCommands(fix)) : html`Allowed because: ${stored(because, 2_000)}`}</p>
       ${token === undefined ? nothing : html`<details><summary>A token that would pass</summary>${code(json(token), 'token that would pass')}</details>`}
       ${more(finding)}
     </li>`

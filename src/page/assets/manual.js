@@ -5,6 +5,7 @@ import { html, nothing } from './lit-html.js'
 import { inline, markdown } from './markdown.js'
 import { loading } from './parts.js'
 import { href } from './router.js'
+import { withoutCommands } from './words.js'
 
 /** @type {Map<string, Promise<any>>} */
 const read = new Map()
@@ -45,7 +46,7 @@ export const knownReasons = () => [...help.keys()].toSorted()
 /** What to do about a reason of the audit log. @param {string | null | undefined} reason */
 export function whatToDo(reason) {
   const text = help.get(reason ?? '')
-  return text === undefined ? '' : html`<span class="todo">${inline(text)}</span>`
+  return text === undefined ? '' : html`<span class="todo">${inline(withoutCommands(text))}</span>`
 }
 
 /** @type {View} */

@@ -7,6 +7,7 @@ import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
 import { button, code, stored } from './parts.js'
 import { href } from './router.js'
+import { adviceOf } from './words.js'
 
 /**
  * `to` opens a place, `post` is a path that does it at once, and `done` what is said then, of the response.
@@ -107,11 +108,13 @@ export function remedy(page, { area, code: kind, operation, names, action }) {
   }${asCommand(action)}</div>`
 }
 
-/** What to do where the page has no button for it: a command stays folded. @param {string} area @param {readonly string[]} names @param {string} action @returns {Content} */
+/** What to do where the page has no button for it, in words; a command stays folded. @param {string} area @param {readonly string[]} names @param {string} action @returns {Content} */
 function advice(area, names, action) {
-  if (!action.includes('latchkey '))
-    return html`<p class="muted">To do: ${stored(action, 1_000)}${placeOf(area, names)}</p>`
-  return html`<div class="actions">${asCommand(action)}</div>`
+  const { words, topics } = adviceOf(action)
+  const manual = topics.map((topic) => html` <a href=${href(['manual', topic])}>Manual: ${topic}</a>`)
+  const isCommand = action.replaceAll('latchkey help ', '').includes('latchkey ')
+  return html`${words === '' ? nothing : html`<p class="muted">To do: ${stored(words, 1_000)}${placeOf(area, names)}${manual}</p>`}
+    ${isCommand ? html`<div class="actions">${asCommand(action)}</div>` : nothing}`
 }
 
 /** Where the page has what a finding is about. @param {string} area @param {readonly string[]} names */

@@ -1,4 +1,4 @@
-// Messages of the API in the words of a form: the label instead of the name, and an empty field instead of null.
+// Texts of the server in the words of the page: messages about a field with its label, and advice without its commands.
 
 /** @param {string} label @param {string} name of the field @param {string} message */
 export function inFormWords(label, name, message) {
@@ -12,4 +12,19 @@ export function inFormWords(label, name, message) {
     .replace(new RegExp(` or ${name} must be null$`), '')
     .replace(/ or null(?= \(was |$)/, ' or empty')
   return `${label}${part === '' ? '' : ` "${part}"`}${rest}`
+}
+
+/** Advice that commands and the page share, without the commands, which stand in parentheses. @param {string} text */
+export const withoutCommands = (text) => text.replaceAll(/ \(`(?:latchkey |--)[^)]*\)/g, '')
+
+/**
+ * What somebody at the page does about a finding: in words, and the topics of the manual that it names. The words are empty where the advice
+ * is a command alone.
+ * @param {string} action
+ */
+export function adviceOf(action) {
+  const topics = [...action.matchAll(/latchkey help ([\w-]+)/g)].map(([, topic = '']) => topic)
+  const words =
+    action.split('latchkey ')[0]?.replace(/(?:[,;:]? (?:or see|then run|with|see|or)|^Run)?[:,;]? *$/, '') ?? ''
+  return { words, topics }
 }

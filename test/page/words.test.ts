@@ -1,0 +1,45 @@
+// Texts that commands and the page share name no command on the page, and do not speak of the page as of another place.
+import { expect, test } from 'bun:test'
+import { lintRules } from '../../src/federation/lint/rules.ts'
+import { readMarkdown } from '../../src/manual/markdown.ts'
+import { topics } from '../../src/manual/topics.ts'
+
+// Not a path that TypeScript follows: the page has its own types.
+const { withoutCommands, adviceOf } = (await import(`${import.meta.dirname}/../../src/page/assets/words.js`)) as {
+  withoutCommands: (text: string) => string
+  adviceOf: (action: string) => { words: string; topics: string[] }
+}
+
+const ofReasons = readMarkdown(topics.get('troubleshooting') ?? '')
+  .flatMap((block) => (block.kind === 'table' ? block.rows.slice(1) : []))
+  .flatMap(([reason = '', , what = '']) => (what === '' ? [] : [[reason, what] as const]))
+const ofRules = Object.entries(lintRules).map(([name, { fix }]) => [name, fix] as const)
+
+test.each([...ofReasons, ...ofRules])('the advice about %s is an action', (_, text) => {
+  const shown = withoutCommands(text)
+  expect(shown).not.toMatch(/latchkey |admin page|`--allow|\(\)| [.,:]/)
+  expect(shown).toMatch(/^[A-Z`].*\.$/s)
+})
+
+test('advice keeps what is no command', () => {
+  expect(withoutCommands('Resume it (`latchkey policies enable`, or wait), then (soon) `has(x)`.')).toBe(
+    'Resume it, then (soon) `has(x)`.',
+  )
+})
+
+test.each([
+  ['latchkey serve, or start the service', '', []],
+  ['Run: latchkey audit checkpoint; if it does not end, the database is slow', '', []],
+  ['Read the log at archive_failed, then run: latchkey archive', 'Read the log at archive_failed', []],
+  ['Get the new one and set it with: latchkey issuers update ISSUER', 'Get the new one and set it', []],
+  ['Upgrade the others: latchkey help cluster', 'Upgrade the others', ['cluster']],
+  ['Restore it, or see: latchkey help disaster', 'Restore it', ['disaster']],
+  [
+    'Make sure that they can be restored: latchkey help cluster, latchkey help availability',
+    'Make sure that they can be restored',
+    ['cluster', 'availability'],
+  ],
+  ['Synchronize the clocks of the nodes (NTP)', 'Synchronize the clocks of the nodes (NTP)', []],
+])('of the advice %s, the page shows the words and links the manual', (action, words, named) => {
+  expect(adviceOf(action)).toEqual({ words, topics: named })
+})
