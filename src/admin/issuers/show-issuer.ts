@@ -17,19 +17,22 @@ import { timeOf } from '../operation/references.ts'
 type UsableKey = { kid: string | null; algorithm: string }
 type IssuerShown = typeof issuerResponse.infer
 
-export type ShowIssuerContext = Needs<'orm' | 'registry' | 'issuerKeys' | 'actor' | 'role'>
+export type ShowIssuerContext = Needs<'orm' | 'registry' | 'issuerKeys' | 'dispatch' | 'actor' | 'role'>
 
 /** What failed is only for those who may read it. */
 export async function showIssuer(context: ShowIssuerContext, id: string): Promise<IssuerShown> {
-  const { orm, registry, issuerKeys } = context
+  const { orm, registry, issuerKeys, dispatch } = context
   const row = registry.issuers.get(id)
   if (row === undefined) throw new Error(`The registry lacks issuer ${id}`)
   const keySet = await readIssuerKeySet(orm, id)
-  const { failing } = issuerKeys.stateOf(row)
+  const { failing, fetches } = issuerKeys.stateOf(row)
+  const isFetchedHere = row.jwks === null && dispatch !== undefined
   const derived = {
     jwks: row.jwks === null ? null : (JSON.parse(row.jwks) as unknown),
     ca_expires_at: timeOf(row.caPem === null ? null : firstToExpire(row.caPem).expiresAt),
     keys_fetched_at: timeOf(keySet?.fetchedAt ?? null),
+    // Only a process that serves fetches them.
+    keys_fetched_since_start: isFetchedHere ? fetches > 0 : null,
     keys_fresh_until: timeOf(keySet?.freshUntil ?? null),
     keys_usable_until: timeOf(keySet === undefined ? null : keySet.freshUntil + row.keysStaleSeconds * 1_000),
     keys_failing_since: timeOf(failing?.since ?? null),

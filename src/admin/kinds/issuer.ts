@@ -74,6 +74,7 @@ export const issuerFields = {
     },
   },
   keys_fetched_at: { shown: timeOrNull, line: 'keys fetched (UTC)' },
+  keys_fetched_since_start: { shown: 'boolean | null' },
   keys_fresh_until: { shown: timeOrNull },
   keys_usable_until: { shown: timeOrNull, line: 'keys usable until (UTC)?' },
   keys_failing_since: { shown: timeOrNull, line: 'fetches fail since (UTC)?' },

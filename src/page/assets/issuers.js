@@ -34,20 +34,22 @@ function keysOf({
   keys_failing_since: since,
   keys_fetched_at: fetched,
   keys_fresh_until: fresh,
+  keys_fetched_since_start: isFetched,
 }) {
   if (source === 'jwks') return html`${count(keys.length)} pasted`
   if (since !== null)
     return html`${count(keys.length)}, ${ago(fetched)} ${badge('bad', 'fetch fails')} <span class="muted">since ${ago(since)}</span>`
   if (fetched === null) return badge('off', 'not fetched yet')
   const isStale = fresh !== null && Date.parse(fresh) < Date.now()
-  return html`${count(keys.length)}, ${ago(fetched)} ${isStale ? badge('info', 'fetched again when needed') : nothing}`
+  const note = isFetched === false ? 'not fetched since the start' : isStale ? 'fetched again when needed' : undefined
+  return html`${count(keys.length)}, ${ago(fetched)} ${note === undefined ? nothing : badge('info', note)}`
 }
 
 /** @param {Issuer} issuer */
-function fetchedAgain({ keys_fresh_until: fresh }) {
+function fetchedAgain({ keys_fresh_until: fresh, keys_fetched_since_start: isFetched }) {
   if (fresh === null) return nothing
   const when = Date.parse(fresh) < Date.now() ? html`with the next token` : html`after ${at(fresh)}`
-  return html`; fetched again ${when}, or when a token names an unknown key`
+  return html`${isFetched === false ? ', not since the server started' : nothing}; fetched again ${when}, or when a token names an unknown key`
 }
 
 /** Since when and why its keys cannot be fetched, and when its tokens begin to be refused. @param {Issuer} issuer @returns {[string, Content]} */

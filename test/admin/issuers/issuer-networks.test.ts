@@ -227,12 +227,16 @@ describe('over HTTP', () => {
     expect((await verifyOverHttp()).checks).toEqual([{ step: 'keys', ok: false, detail: told }])
     expect(await (await overHttp('/idp/refresh')).json()).toMatchObject({ error: { message: told } })
     const shown = await admin<Row>('issuers.show', { organization: 'default', issuer: 'idp' })
-    expect(shown).toMatchObject({ keys_failing_since: expect.any(String), keys_failure: told, keys_usable_until: null })
+    expect(shown).toMatchObject({
+      ...{ keys_failing_since: expect.any(String), keys_failure: told, keys_usable_until: null },
+      keys_fetched_since_start: true,
+    })
     expect(await findings()).toContain(JSON.stringify(told).slice(1, -1))
     await stop()
     const other = await startSite({ ...network, ...tenant })
     expect((await other.verifyOverHttp()).checks[0]?.detail).toBe(hidden)
     await other.admin('issuers.add', { ...tenant.caller, name: 'idp', ...at(host) })
+    expect(await other.read('/idp')).toMatchObject({ keys_fetched_since_start: false })
     await other.overHttp('/idp/refresh')
     expect(await other.findings()).toContain('the last fetch failed')
     expect(await other.read('/idp')).toMatchObject({ keys_failing_since: expect.any(String), keys_failure: null })
