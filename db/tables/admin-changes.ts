@@ -1,5 +1,20 @@
 // The log of admin changes. Each record is written in the same commit as its change; records are read newest first.
-import { and, desc, eq, getTableColumns, getTableName, gte, inArray, isNull, lt, max, ne, or, sql } from 'drizzle-orm'
+import {
+  and,
+  desc,
+  eq,
+  getTableColumns,
+  getTableName,
+  gte,
+  inArray,
+  isNull,
+  lt,
+  max,
+  ne,
+  or,
+  type SQLWrapper,
+  sql,
+} from 'drizzle-orm'
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core'
 import type { Orm } from '../file/open.ts'
 import { listInSlices, type OnProgress, type RowRange, readInSlices } from '../read/slices.ts'
@@ -189,6 +204,8 @@ export type ChangeFilter = {
   afterId?: number
   /** Who made them: the subject of a person, or a key by its id. */
   by?: { subject: string; keyId: string | undefined } | undefined
+  /** Who made them: a part of the subject of a person, or of the name of a key, in either case of ASCII letters. */
+  byContains?: string | undefined
   limit: number
 }
 
@@ -212,7 +229,18 @@ export async function listChanges<Shown>(
 }
 
 function matching(filter: ChangeFilter) {
-  const { organizationId, withCommon = false, kind, withoutKind, targetId, groupId, by, since, until } = filter
+  const {
+    organizationId,
+    withCommon = false,
+    kind,
+    withoutKind,
+    targetId,
+    groupId,
+    by,
+    byContains,
+    since,
+    until,
+  } = filter
   const { organizationId: owner, actorKeyId, actorSubject, at } = adminChanges
   return and(
     organizationId === undefined ? undefined : or(eq(owner, organizationId), withCommon ? isNull(owner) : undefined),
@@ -221,8 +249,18 @@ function matching(filter: ChangeFilter) {
     targetId === undefined ? undefined : eq(adminChanges.targetId, targetId),
     groupId === undefined ? undefined : eq(adminChanges.groupId, groupId),
     by && or(eq(actorSubject, by.subject), by.keyId === undefined ? undefined : eq(actorKeyId, by.keyId)),
+    byContains === undefined ? undefined : isBySomeone(byContains),
     since === undefined ? undefined : gte(at, since),
     until === undefined ? undefined : lt(at, until),
+  )
+}
+
+function isBySomeone(text: string) {
+  const { actorKeyId, actorSubject } = adminChanges
+  const isIn = (name: SQLWrapper) => sql`instr(lower(${name}), lower(${text})) > 0`
+  return or(
+    isIn(actorSubject),
+    sql`exists (select 1 from ${apiKeys} where ${apiKeys.id} = ${actorKeyId} and ${isIn(apiKeys.name)})`,
   )
 }
 

@@ -5,8 +5,11 @@ import { readMarkdown } from '../../src/manual/markdown.ts'
 import { topics } from '../../src/manual/topics.ts'
 
 // Not a path that TypeScript follows: the page has its own types.
-const { withoutCommands, adviceOf } = (await import(`${import.meta.dirname}/../../src/page/assets/words.js`)) as {
+const { withoutCommands, adviceOf, changeText } = (await import(
+  `${import.meta.dirname}/../../src/page/assets/words.js`
+)) as {
   withoutCommands: (text: string) => string
+  changeText: (before: object | null, after: object | null) => string
   adviceOf: (action: string) => { words: string; topics: string[] }
 }
 
@@ -42,4 +45,17 @@ test.each([
   ['Synchronize the clocks of the nodes (NTP)', 'Synchronize the clocks of the nodes (NTP)', []],
 ])('of the advice %s, the page shows the words and links the manual', (action, words, named) => {
   expect(adviceOf(action)).toEqual({ words, topics: named })
+})
+
+test.each([
+  [null, { name: 'ci' }, 'Created'],
+  [{ name: 'ci' }, null, 'Deleted'],
+  [{ name: 'ci' }, { name: 'ci' }, 'Nothing differs'],
+  [{ enabled: true, name: 'ci' }, { enabled: false, name: 'ci' }, 'enabled: on → off'],
+  [{ limit_reset: null }, { limit_reset: 'daily' }, 'limit reset: none → daily'],
+  [{ models: ['a'] }, { models: ['a', 'b'] }, 'models: ["a"] → ["a","b"]'],
+  [{}, { condition: 'x'.repeat(41) }, `condition: none → ${'x'.repeat(40)}…`],
+  [{ a: 1, b: 1, c: 1, d: 1 }, { a: 2, b: 2, c: 2, d: 2 }, 'a: 1 → 2; b: 1 → 2; c: 1 → 2; 1 more'],
+])('the change from %j to %j reads as what it did', (before, after, text) => {
+  expect(changeText(before, after)).toBe(text)
 })

@@ -51,6 +51,9 @@ const changesInput = type({
   'by?': claimValueShape.configure({
     says: 'Only changes by this person, named by the subject of the token, or by this key, by name, id or hash',
   }),
+  'by_contains?': claimValueShape.configure({
+    says: 'Only changes by people whose subject, or by keys whose name, contains this text',
+  }),
   'group?': uuidShape.configure({ says: 'Only the records of one change, such as that of a configuration document' }),
 })
 
@@ -86,10 +89,19 @@ async function listAdminChanges(
   const asked = pageOf(context, input)
   const isInstallation =
     asked.organizationId !== undefined && isInstallationOrganization(context.registry, asked.organizationId)
-  const { kind, without_kind: withoutKind, target_id: targetId } = input
+  const { kind, without_kind: withoutKind, target_id: targetId, by_contains: byContains } = input
   const withCommon = input.installation === true && isInstallation
   const by = input.by === undefined ? undefined : await authorOf(context, input.by, input.organization)
-  const filter = { ...asked, withCommon, kind, withoutKind, targetId, by, groupId: input.group?.toLowerCase() }
+  const filter = {
+    ...asked,
+    withCommon,
+    kind,
+    withoutKind,
+    targetId,
+    by,
+    byContains,
+    groupId: input.group?.toLowerCase(),
+  }
   const rows = await listChanges(reader, filter, (row) => row, onProgress)
   const show = async (row: AdminChange) => ({ ...(await showChange(row, names, showsUsers)), ...usersOf(row) })
   return { data: await mapInSlices(rows, show) }

@@ -3,8 +3,8 @@ import { mapInSlices } from '../../../db/read/pace.ts'
 import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
   type DaysFilter,
-  reportDays,
   readLastUses,
+  reportDays,
   reportLedger,
   type UsageGroup,
   type UsageReport,

@@ -10,6 +10,7 @@ import { html, nothing } from './lit-html.js'
 import { ago, badge, empty, stored } from './parts.js'
 import { proofButton } from './proof.js'
 import { href } from './router.js'
+import { changeText } from './words.js'
 
 const kinds = [
   ...['policy', 'issuer', 'key', 'preset', 'budget', 'webhook', 'organization', 'workspace', 'user', 'signing_key'],
@@ -77,16 +78,7 @@ function fields(page, { id, before, after }) {
   const of = (/** @type {object | null} */ row) =>
     row && Object.fromEntries(Object.entries(row).filter(([name]) => !ignored.includes(name)))
   const [old, now] = [of(before), of(after)]
-  const names = Object.keys({ ...old, ...now }).filter(
-    (name) => JSON.stringify(old?.[name]) !== JSON.stringify(now?.[name]),
-  )
-  const summary =
-    old === null
-      ? 'Created'
-      : names.length === 0
-        ? 'Nothing differs'
-        : names.slice(0, 4).join(', ') + (names.length > 4 ? ` and ${names.length - 4} more` : '')
-  return html`<details class="wide"><summary>${summary}</summary>${fieldDiff(old, now)}${proofButton(page, { change_id: id })}</details>`
+  return html`<details class="wide"><summary>${stored(changeText(old, now), 300)}</summary>${fieldDiff(old, now)}${proofButton(page, { change_id: id })}</details>`
 }
 
 /** The changes of one thing, or all. @param {Page} page @param {string} [target] its id @returns {() => Content} */
@@ -97,7 +89,7 @@ export function changeList(page, target) {
     return get('/workload-identity/audit/changes', {
       installation: true,
       ...(kind?.startsWith('-') ? { without_kind: kind.slice(1) } : { kind }),
-      by,
+      by_contains: by,
       target_id,
       ...times(page.query),
       ...more,

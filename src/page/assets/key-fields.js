@@ -11,7 +11,7 @@ export const keyFields = /** @type {const} */ ({
     form: 'money',
     place: 'limits',
     label: 'Budget in US dollars',
-    help: 'Such as 1250.50. For limits of each attribution or label, create a budget',
+    help: 'Such as 1250.50. It alerts at 80 and 100 percent. For limits of each attribution or label, create a budget',
   },
   limit_reset: {
     form: 'word',

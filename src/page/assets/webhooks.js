@@ -70,7 +70,7 @@ function list(page) {
         ),
       })}
       ${heading('Latest alerts')}
-      ${table({ label: 'Latest alerts', columns: alertColumns, rows: alerts, empty: empty('No alerts', 'A budget alerts at 80 and 100 percent. The dollar limit of a key does too, as a finding of the doctor.') })}
+      ${table({ label: 'Latest alerts', columns: alertColumns, rows: alerts, empty: empty('No alerts', 'A budget alerts at 80 and 100 percent, or at those that it names (budget.reached). The budget of a key alerts at 80 and 100 percent as a finding (budget_nearly_spent, budget_spent).') })}
     </section>`
   }
 }

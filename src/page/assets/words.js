@@ -1,4 +1,4 @@
-// Texts of the server in the words of the page: messages about a field with its label, and advice without its commands.
+// Texts of the server in the words of the page: messages about a field with its label, advice without its commands, and what changed.
 
 /** @param {string} label @param {string} name of the field @param {string} message */
 export function inFormWords(label, name, message) {
@@ -27,4 +27,29 @@ export function adviceOf(action) {
   const words =
     action.split('latchkey ')[0]?.replace(/(?:[,;:]? (?:or see|then run|with|see|or)|^Run)?[:,;]? *$/, '') ?? ''
   return { words, topics }
+}
+
+const [fieldsShown, valueCharacters] = [3, 40]
+
+/** @param {unknown} value */
+function valueText(value) {
+  if (value === undefined || value === null || value === '') return 'none'
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > valueCharacters ? `${text.slice(0, valueCharacters)}…` : text
+}
+
+/** What a change did, from what to what. @param {Record<string, unknown> | null} before @param {Record<string, unknown> | null} after */
+export function changeText(before, after) {
+  if (before === null) return 'Created'
+  if (after === null) return 'Deleted'
+  const names = Object.keys({ ...before, ...after }).filter(
+    (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+  )
+  const shown = names.slice(0, fieldsShown).map((name) => {
+    const what = name.replaceAll('_', ' ')
+    return `${what}: ${valueText(before[name])} → ${valueText(after[name])}`
+  })
+  if (names.length > fieldsShown) shown.push(`${names.length - fieldsShown} more`)
+  return shown.join('; ') || 'Nothing differs'
 }

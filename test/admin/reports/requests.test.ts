@@ -203,5 +203,10 @@ describe('exchanges and changes', () => {
     expect(await by('manager')).toMatchObject([{ actor_key_id: manager.id }])
     expect(await by(manager.id)).toHaveLength(1)
     expect(await by('somebody@example.com')).toEqual([])
+    expect(await by('manage')).toEqual([])
+    const byPart = async (who: string) =>
+      (await call('GET', `/workload-identity/audit/changes?by_contains=${who}`, reader)).data as Row[]
+    expect(await byPart('MANAGE')).toMatchObject([{ actor_key_id: manager.id }])
+    for (const nobody of ['managed', '%25', '_']) expect(await byPart(nobody)).toEqual([])
   })
 })
