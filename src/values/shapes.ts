@@ -136,5 +136,7 @@ export const unusedInput = {
   'unused_since?': timeShape.configure({
     says: 'Only those that were made before this time and have not worked since. ISO 8601',
   }),
-  'never_used?': type('boolean').configure({ says: 'Only those that have never worked, and were made more than a day ago' }),
+  'never_used?': type('boolean').configure({
+    says: 'Only those that have never worked, and were made more than a day ago',
+  }),
 } as const
