@@ -18,7 +18,8 @@ export type UsageTotals = Record<(typeof added)[number], number>
 export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
-const dayOfRow = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
+/** Days since 1970. */
+export const dayOfRow = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
 /** The names of the values of a group. */
 export function valueNamesOf(by: UsageGrouping): string[] {
   return Object.keys(groupColumns[by])
@@ -88,32 +89,6 @@ export async function reportLedger(
   for await (const sums of readInSlices({ from: start, until }, read, onProgress))
     for (const sum of sums) addSum(report, sum)
   return { ...report, cutAt: start > from ? await timeOf(orm, start) : undefined }
-}
-
-/** When each group was last used, by its values as JSON, of the newest rows of the ledger that fit. Milliseconds. */
-export async function readLastUses(
-  orm: Orm,
-  by: UsageGrouping,
-  filter: UsageFilter,
-  { rowsMax, onProgress }: { rowsMax: number; onProgress?: OnProgress | undefined },
-): Promise<Map<string, number>> {
-  const columns = sql.join(by === 'day' ? [dayOfRow] : Object.values(groupColumns[by]), sql`, `)
-  const read = async ({ from, until }: RowRange) => {
-    const [slice] = await orm.all<{ uses: string }>(sql`
-      select json_group_array(json(used)) as uses from (
-        select json_array(json_array(${columns}), max(${usage.at})) as used
-        from usage where ${and(gte(usage.id, from), lt(usage.id, until), matching(filter))} group by ${columns}
-      )`)
-    return JSON.parse(slice?.uses ?? '[]') as [values: unknown[], at: number][]
-  }
-  const { from, until } = await rangeOf(orm, filter)
-  const found = new Map<string, number>()
-  for await (const uses of readInSlices({ from: Math.max(from, until - rowsMax), until }, read, onProgress))
-    for (const [values, at] of uses) {
-      const name = JSON.stringify(values)
-      found.set(name, Math.max(found.get(name) ?? 0, at))
-    }
-  return found
 }
 
 async function timeOf(orm: Orm, id: number): Promise<number | undefined> {

@@ -3,7 +3,6 @@ import { mapInSlices } from '../../../db/read/pace.ts'
 import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
   type DaysFilter,
-  readLastUses,
   reportDays,
   reportLedger,
   type UsageGroup,
@@ -26,6 +25,7 @@ import { traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
 import { dayText, groupOf } from './usage.ts'
 import { showTotals } from './usage-figures.ts'
+import { usedAtOf } from './usage-used-at.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const [daysDefault, daysMax] = [30, 92]
@@ -94,11 +94,13 @@ async function report(
           })
         ).groups
       : wanted
-  const lastUses = input.last_used ? await lastUsesOf(context, by, filter, label, names) : undefined
+  const usedAt = input.last_used
+    ? await usedAtOf(context, by, { ...filter, label, rowsMax: rowsReadMax }, names)
+    : undefined
   const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
     ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),
     ...showTotals(totals),
-    ...(lastUses && { last_used_at: timeOf(lastUses.get(JSON.stringify(values)) ?? null) }),
+    ...(usedAt && { last_used_at: timeOf(usedAt.get(JSON.stringify(values)) ?? null) }),
     ...(perDay ? { days: daysInOrder(perDayOf.get(JSON.stringify(values))).map(showDay) } : {}),
   }))
   return {
@@ -167,25 +169,6 @@ async function byLabel(ofKeys: ReadonlyMap<string, UsageGroup>, label: string, n
     for (const [day, ofDay] of days) known.days.set(day, sumOf([known.days.get(day) ?? sumOf([]), ofDay]))
   }
   return groups
-}
-
-/** When each group was last used, by its values as JSON. */
-async function lastUsesOf(
-  { reader, onProgress }: Needs<'reader' | 'onProgress'>,
-  by: UsageGrouping,
-  filter: UsageFilter,
-  label: string | undefined,
-  names: RowNames,
-): Promise<Map<string, number>> {
-  const found = await readLastUses(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
-  if (label === undefined) return found
-  const ofLabel = new Map<string, number>()
-  for (const [values, at] of found) {
-    const [keyId] = JSON.parse(values) as [string]
-    const name = JSON.stringify([(await names.key(keyId))?.labels?.[label] ?? null])
-    ofLabel.set(name, Math.max(ofLabel.get(name) ?? 0, at))
-  }
-  return ofLabel
 }
 
 /** One group for each day. */
