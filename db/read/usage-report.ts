@@ -25,16 +25,17 @@ export function valueNamesOf(by: UsageGrouping): string[] {
   return Object.keys(groupColumns[by])
 }
 
-/** The values, the day, and the fields of `added`. */
-export type Sum = [values: (string | number | null)[], day: number, ...numbers: number[]]
+/** The values, the day, and the fields of `added`. Those of all groups together have no values. */
+export type Sum = [values: (string | number | null)[] | null, day: number, ...numbers: number[]]
 
 /** More groups than anyone reads. The rest is added up as one group without values. */
 const groupsMax = 20_000
 
-export type UsageReport = { groups: Map<string, UsageGroup>; rest: UsageTotals }
+/** `days` has the totals of each day, of all groups and the rest. */
+export type UsageReport = { groups: Map<string, UsageGroup>; rest: UsageTotals; days: Map<number, UsageTotals> }
 
 export function emptyReport(): UsageReport {
-  return { groups: new Map(), rest: emptyTotals() }
+  return { groups: new Map(), rest: emptyTotals(), days: new Map() }
 }
 
 function emptyTotals(): UsageTotals {
@@ -45,7 +46,15 @@ function addTo(totals: UsageTotals, numbers: readonly number[]): void {
   for (const [index, field] of added.entries()) totals[field] += numbers[index] ?? 0
 }
 
-export function addSum({ groups, rest }: UsageReport, [values, day, ...numbers]: Sum): void {
+function addToDay(days: Map<number, UsageTotals>, day: number, numbers: readonly number[]): void {
+  const ofDay = days.get(day) ?? emptyTotals()
+  days.set(day, ofDay)
+  addTo(ofDay, numbers)
+}
+
+export function addSum({ groups, rest, days }: UsageReport, [values, day, ...numbers]: Sum): void {
+  addToDay(days, day, numbers)
+  if (values === null) return
   const name = JSON.stringify(values)
   const known = groups.get(name)
   if (known === undefined && groups.size >= groupsMax) {
@@ -54,9 +63,7 @@ export function addSum({ groups, rest }: UsageReport, [values, day, ...numbers]:
   }
   const group = known ?? { values, totals: emptyTotals(), days: new Map<number, UsageTotals>() }
   if (known === undefined) groups.set(name, group)
-  const ofDay = group.days.get(day) ?? emptyTotals()
-  group.days.set(day, ofDay)
-  addTo(ofDay, numbers)
+  addToDay(group.days, day, numbers)
   addTo(group.totals, numbers)
 }
 
@@ -105,8 +112,10 @@ export type DaysFilter = {
   /** Days since 1970; includes both. */
   firstDay: number
   lastDay: number
-  /** Without it, all days are added up as the first one. */
+  /** Whether groups have their days. Without it, all days are added up as the first one. */
   perDay: boolean
+  /** Whether the report has the days of all groups together. Those of a report `perDay` are of what it read. */
+  withDays?: boolean
 }
 
 /** Tables with what is added up, with the columns for each field of `added`. */
@@ -125,34 +134,43 @@ function sumsOf({ promptTokens, completionTokens, totalTokens, costNanodollars }
   return [promptTokens, completionTokens, totalTokens, readable(costNanodollars)].map((column) => sql`sum(${column})`)
 }
 
+type KeySums = { by: 'key' | 'day' | 'all'; isByDay: boolean; first: number; last: number }
+
+/** The sums of some keys, one for each group. Those of all keys together have no values. */
+function readingOf({ by, isByDay, first, last }: KeySums): SQL {
+  const sumOf = ({ keyId, day, added }: typeof totals | typeof unsummed) => {
+    const values = { key: sql`json_array(${keyId})`, day: sql`json_array()`, all: sql`null` }[by]
+    return sql`json_array(${values}, ${isByDay ? day : sql`${first}`}, ${sql.join(added, sql`, `)}) as sum`
+  }
+  const groupsOf = ({ keyId, day }: typeof totals | typeof unsummed) =>
+    sql.join([...(by === 'key' ? [keyId] : []), ...(isByDay ? [day] : [])], sql`, `)
+  return sql`select ${sumOf(totals)} from some cross join day_totals on ${totals.keyId} = some.id
+      where ${between(totals.day, first, last)} group by ${groupsOf(totals)}
+    union all select ${sumOf(unsummed)} from usage
+      where ${usage.id} > ${sql.raw(summedUsageId)} and ${usage.keyId} in (select id from some)
+        and ${between(unsummed.day, first, last)} group by ${groupsOf(unsummed)}`
+}
+
 /** Adds up the daily totals of an organization's keys, and the requests that these do not include yet. */
 export async function reportDays(
   orm: Orm,
   by: 'key' | 'day',
-  { organizationId, keyIds, firstDay, lastDay, perDay }: DaysFilter,
+  { organizationId, keyIds, firstDay: first, lastDay: last, perDay, withDays = false }: DaysFilter,
 ): Promise<UsageReport> {
   const report = emptyReport()
-  const sumOf = ({ keyId, day, added }: typeof totals | typeof unsummed) => sql`
-    json_array(${by === 'key' ? sql`json_array(${keyId})` : sql`json_array()`}, ${perDay ? day : sql`${firstDay}`},
-      ${sql.join(added, sql`, `)}) as sum`
-  const groupsOf = ({ keyId, day }: typeof totals | typeof unsummed) =>
-    sql.join([...(by === 'key' ? [keyId] : []), ...(perDay ? [day] : [])], sql`, `)
+  const all = emptyReport()
+  const asked = readingOf({ by, isByDay: perDay, first, last })
+  const sums = withDays ? sql`${asked} union all ${readingOf({ by: 'all', isByDay: true, first, last })}` : asked
   const isWanted =
     keyIds === undefined ? sql`true` : sql`${apiKeys.id} in (select value from json_each(${JSON.stringify(keyIds)}))`
-  for (let last: string | null = ''; last !== null; ) {
-    const keys: SQL = sql`select id from api_keys where id > ${last} and organization_id = ${organizationId} and ${isWanted}
+  for (let lastKey: string | null = ''; lastKey !== null; ) {
+    const keys: SQL = sql`select id from api_keys where id > ${lastKey} and organization_id = ${organizationId} and ${isWanted}
       order by id limit ${keysPerSlice}`
     const [slice]: { last: string | null; sums: string }[] = await orm.all(sql`
       with some as materialized (${keys})
-      select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (
-        select ${sumOf(totals)} from some cross join day_totals on ${totals.keyId} = some.id
-        where ${between(totals.day, firstDay, lastDay)} group by ${groupsOf(totals)}
-        union all select ${sumOf(unsummed)} from usage
-        where ${usage.id} > ${sql.raw(summedUsageId)} and ${usage.keyId} in (select id from some)
-          and ${between(unsummed.day, firstDay, lastDay)} group by ${groupsOf(unsummed)}
-      )`)
-    for (const sum of JSON.parse(slice?.sums ?? '[]') as Sum[]) addSum(report, sum)
-    last = slice?.last ?? null
+      select (select max(id) from some) as last, json_group_array(json(sum)) as sums from (${sums})`)
+    for (const sum of JSON.parse(slice?.sums ?? '[]') as Sum[]) addSum(sum[0] === null ? all : report, sum)
+    lastKey = slice?.last ?? null
   }
-  return report
+  return withDays ? { ...report, days: all.days } : report
 }

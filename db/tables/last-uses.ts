@@ -1,6 +1,6 @@
 // When policies, keys, issuers and presets last worked, and when and why they were last refused. Times are in
 // milliseconds since 1970 UTC.
-import { inArray } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { type LastUseRow, lastUses } from '../schema/record-schema.ts'
 import type { Statement } from '../write/rows.ts'
@@ -12,7 +12,8 @@ export async function readLastUses(orm: Orm, ids: readonly string[]): Promise<La
   const rows: LastUseRow[] = []
   for (let start = 0; start < ids.length; start += idsPerStatement) {
     const some = ids.slice(start, start + idsPerStatement)
-    for (const row of await orm.select().from(lastUses).where(inArray(lastUses.id, some))) rows.push(row)
+    const isOne = sql`${lastUses.id} in (select value from json_each(${JSON.stringify(some)}))`
+    for (const row of await orm.select().from(lastUses).where(isOne)) rows.push(row)
   }
   return rows
 }

@@ -101,7 +101,8 @@ async function listIssuers(context: ShowIssuerContext & Needs<'lastUses' | 'now'
   const ids = rows.map((row) => row.id)
   const showThem = (some: readonly string[]) => mapInSlices(some, (each) => showIssuer(context, each))
   if (input.after !== undefined) return showNext(context, ids, () => true, input, showThem)
-  return showPage(context, ids, input, showThem)
+  const createdAt = (issuerId: string) => context.registry.issuers.get(issuerId)?.createdAt
+  return showPage(context, ids, input, { show: showThem, createdAt })
 }
 
 async function showUsed(

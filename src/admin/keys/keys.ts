@@ -82,7 +82,11 @@ async function listKeys(
   const order = keys.keysNow()
   const showThem = (some: readonly string[]) => showSome(context, some)
   if (input.after !== undefined) return showNext(context, order, isListed, input, showThem)
-  return showPage(context, await filterInSlices(order, isListed), input, showThem)
+  const createdAt = (id: string) => {
+    const held = keys.held(id)
+    return held && valueOfKey(held, 'createdAt')
+  }
+  return showPage(context, await filterInSlices(order, isListed), input, { show: showThem, createdAt })
 }
 
 /** A workspace that does not exist has no keys. */

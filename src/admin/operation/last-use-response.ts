@@ -1,4 +1,5 @@
 // Adds to responses when something last worked and was last refused, and selects what was not used for long.
+import { filterInSlices } from '../../../db/read/pace.ts'
 import { neverUsedAgeMilliseconds } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from './context.ts'
@@ -41,17 +42,38 @@ export async function withLastUse<Row extends { id: string }>(
 export const isOfUnused = ({ unused_since, never_used = false }: UnusedInput) =>
   unused_since !== undefined || never_used
 
+type LastWork = { usedAt: number | null; createdAt: number }
+
+/** Whether it has not worked since a time, or never although it is old enough. Times in milliseconds. */
+function isUnused({ usedAt, createdAt }: LastWork, { unused_since, never_used = false }: UnusedInput, now: number) {
+  return (
+    (unused_since === undefined || (usedAt ?? createdAt) < unused_since.getTime()) &&
+    (!never_used || (usedAt === null && createdAt <= now - neverUsedAgeMilliseconds))
+  )
+}
+
 /** Keeps rows that have not worked since a time, or never although they are old enough. `now` in milliseconds. */
 export function onlyUnused<Row extends LastUse & { created_at: string }>(
   rows: Row[],
-  { unused_since, never_used = false }: UnusedInput,
+  asked: UnusedInput,
   now: number,
 ): Row[] {
-  const madeUntil = now - neverUsedAgeMilliseconds
+  return rows.filter(({ created_at, last_used_at = null }) => {
+    const usedAt = last_used_at === null ? null : Date.parse(last_used_at)
+    return isUnused({ usedAt, createdAt: Date.parse(created_at) }, asked, now)
+  })
+}
 
-  return rows.filter(
-    ({ created_at, last_used_at = null }) =>
-      (unused_since === undefined || new Date(last_used_at ?? created_at) < unused_since) &&
-      (!never_used || (last_used_at === null && Date.parse(created_at) <= madeUntil)),
-  )
+/** The same of rows that nobody has read, in slices. Those that are gone are left out. */
+export async function onlyUnusedIds(
+  { lastUses, now }: Needs<'lastUses' | 'now'>,
+  ids: readonly string[],
+  asked: UnusedInput,
+  createdAt: (id: string) => number | undefined,
+): Promise<string[]> {
+  const uses = await lastUses.read(ids)
+  return filterInSlices(ids, (id) => {
+    const created = createdAt(id)
+    return created !== undefined && isUnused({ usedAt: uses.get(id)?.usedAt ?? null, createdAt: created }, asked, now())
+  })
 }

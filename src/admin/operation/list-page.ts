@@ -5,7 +5,14 @@ import { nameCharactersMax } from '../../limits.ts'
 import { type } from '../../values/shape.ts'
 import { offsetShape, textShape } from '../../values/shapes.ts'
 import type { Needs } from './context.ts'
-import { isOfUnused, type LastUse, onlyUnused, type UnusedInput, withLastUse } from './last-use-response.ts'
+import {
+  isOfUnused,
+  type LastUse,
+  onlyUnused,
+  onlyUnusedIds,
+  type UnusedInput,
+  withLastUse,
+} from './last-use-response.ts'
 
 const listRowsMax = 1_000
 
@@ -24,20 +31,22 @@ type ListPage = { contains?: string; offset?: number; limit?: number; after?: st
 /** Part of the response to a list that was asked for a page. */
 export const totalCount = { 'total_count?': 'number.integer', 'next?': 'string' } as const
 
-/** Shows a page of the rows with their last use. Only what must be known of all rows is read of all. */
-export async function showPage<Row, Shown extends { id: string; created_at: string }>(
+/**
+ * Shows a page of the rows with their last use. Of all rows, only what selects them is read: `createdAt` has milliseconds since 1970 UTC, or is
+ * undefined for a row that is gone.
+ */
+export async function showPage<Shown extends { id: string }>(
   context: Needs<'lastUses' | 'now'>,
-  rows: readonly Row[],
+  ids: readonly string[],
   asked: ListPage & UnusedInput,
-  show: (rows: readonly Row[]) => Promise<Shown[]>,
+  {
+    show,
+    createdAt,
+  }: { show: (ids: readonly string[]) => Promise<Shown[]>; createdAt: (id: string) => number | undefined },
 ): Promise<{ data: (Shown & LastUse)[]; total_count?: number }> {
-  if (!isOfUnused(asked)) {
-    const { page, ...total } = pageOfRows(rows, asked)
-    return { data: await withLastUse(context, await show(page)), ...total }
-  }
-  const unused = onlyUnused(await withLastUse(context, await show(rows)), asked, context.now())
-  const { page, ...total } = pageOfRows(unused, asked)
-  return { data: page, ...total }
+  const listed = isOfUnused(asked) ? await onlyUnusedIds(context, ids, asked, createdAt) : ids
+  const { page, ...total } = pageOfRows(listed, asked)
+  return { data: await withLastUse(context, await show(page)), ...total }
 }
 
 /**

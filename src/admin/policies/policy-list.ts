@@ -53,9 +53,13 @@ export async function listPolicies(
   }
   const order = policies.keysNow()
   const showThem = (some: readonly string[]) => showSome(context, some)
+  const createdAt = (policyId: string) => {
+    const held = policies.held(policyId)
+    return held && valueOfPolicy(held, 'createdAt')
+  }
   const listed =
     input.after === undefined
-      ? await showPage(context, await filterInSlices(order, isListed), input, showThem)
+      ? await showPage(context, await filterInSlices(order, isListed), input, { show: showThem, createdAt })
       : await showNext(context, order, isListed, input, showThem)
   return input.counts === true ? { ...listed, data: await withCounts(context, listed.data) } : listed
 }

@@ -25,6 +25,7 @@ import { traits, traitsOf } from './report-page.ts'
 import { createRowNames, type RowNames } from './row-names.ts'
 import { dayText, groupOf } from './usage.ts'
 import { showTotals } from './usage-figures.ts'
+import { daysInOrder, daysOf, largestFirst, orders, otherDays, sumOf } from './usage-groups.ts'
 import { usedAtOf } from './usage-used-at.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
@@ -44,6 +45,12 @@ const reportInput = type({
   }),
   'per_day?': type('boolean').configure({ says: 'With the totals of each day' }),
   'last_used?': type('boolean').configure({ says: 'With when each group was last used; it takes longer' }),
+  'order?': type
+    .enumerated(...(Object.keys(orders) as (keyof typeof orders)[]))
+    .configure({ says: 'What the largest groups, which come first, have most of; total_tokens if it is not sent' }),
+  'days_of?': type(`1 <= number.integer <= ${groupsMax}`).configure({
+    says: 'With per_day: only so many groups, the largest, have their days; other_days has the days of all others together',
+  }),
   'offset?': offsetShape,
   'limit?': `1 <= number.integer <= ${groupsMax}`,
 })
@@ -71,37 +78,35 @@ async function report(
   const chosen = await traitsOf(context, input)
   const [since, until] = [firstDay * dayMilliseconds, (lastDay + 1) * dayMilliseconds]
   const filter = { ...chosen, organizationId, since, until, limit: 1 }
-  const isPerDay = by === 'day' || (label !== undefined && input.per_day === true)
-  const found = await readGroups(context, by, filter, { firstDay, lastDay, perDay: isPerDay })
+  const {
+    offset = 0,
+    limit = groupsDefault,
+    per_day: isPerDay = false,
+    days_of: daysOfMost,
+    order = 'total_tokens',
+  } = input
+  const withDays = isPerDay && by !== 'day'
+  const perDay = by === 'day' || (label !== undefined && withDays)
+  const found = await readGroups(context, by, filter, { firstDay, lastDay, perDay, withDays })
   // Totals are kept when rows are archived.
   const archived = found.from === 'ledger' ? await archivedOf(context, { ...filter, kind: 'usage', isWhole: true }) : {}
   const names = createRowNames(registry)
   const wanted = label === undefined ? found.groups : await byLabel(found.groups, label, names)
-  const groups = by === 'day' ? daysOf(wanted) : byTokens(wanted)
-  const { offset = 0, limit = groupsDefault, per_day: perDay = false } = input
-  const chosenGroups = groups.slice(offset, offset + limit)
-  // Of the keys, only those that are shown are read by day.
-  const keyIds = chosenGroups.map(({ values }) => String(values[0]))
-  const perDayOf =
-    asked === 'key' && found.from === 'days' && perDay
-      ? (
-          await reportDays(context.reader, 'key', {
-            organizationId: filter.organizationId,
-            firstDay,
-            lastDay,
-            perDay,
-            keyIds,
-          })
-        ).groups
-      : wanted
+  const groups = by === 'day' ? daysOf(wanted) : largestFirst(wanted, order)
+  const page = groups.slice(offset, offset + limit)
+  const withTheirDays = withDays ? new Set(page.slice(0, daysOfMost)) : new Set<UsageGroup>()
+  const days = { organizationId, firstDay, lastDay }
+  const shownDays = new Map(
+    asked === 'key' && found.from === 'days' ? await daysOfKeys(context, withTheirDays, days) : withTheirDays.entries(),
+  )
   const usedAt = input.last_used
     ? await usedAtOf(context, by, { ...filter, label, rowsMax: rowsReadMax }, names)
     : undefined
-  const data = await mapInSlices(chosenGroups, async ({ values, totals }) => ({
-    ...(await groupOf(asked as Grouping, groupValues(by, values, label), names)),
-    ...showTotals(totals),
-    ...(usedAt && { last_used_at: timeOf(usedAt.get(JSON.stringify(values)) ?? null) }),
-    ...(perDay ? { days: daysInOrder(perDayOf.get(JSON.stringify(values))).map(showDay) } : {}),
+  const data = await mapInSlices(page, async (group) => ({
+    ...(await groupOf(asked as Grouping, groupValues(by, group.values, label), names)),
+    ...showTotals(group.totals),
+    ...(usedAt && { last_used_at: timeOf(usedAt.get(JSON.stringify(group.values)) ?? null) }),
+    ...(withTheirDays.has(group) ? { days: daysInOrder(shownDays.get(group)).map(showDay) } : {}),
   }))
   return {
     by: asked,
@@ -111,11 +116,26 @@ async function report(
     total: showTotals(sumOf([...groups.map(({ totals }) => totals), found.rest])),
     total_count: groups.length,
     data,
+    ...(withDays && daysOfMost !== undefined
+      ? { other_days: otherDays(found.days, shownDays.values()).map(showDay) }
+      : {}),
     ...archived,
   }
 }
 
-type Days = Pick<DaysFilter, 'firstDay' | 'lastDay' | 'perDay'>
+/** Of the keys, only those whose days are shown are read by day. */
+async function daysOfKeys(
+  { reader }: Needs<'reader'>,
+  shown: ReadonlySet<UsageGroup>,
+  range: Pick<DaysFilter, 'organizationId' | 'firstDay' | 'lastDay'>,
+): Promise<[UsageGroup, UsageGroup][]> {
+  if (shown.size === 0) return []
+  const keyIds = [...shown].map(({ values }) => String(values[0]))
+  const { groups } = await reportDays(reader, 'key', { ...range, perDay: true, keyIds })
+  return [...shown].map((group) => [group, groups.get(JSON.stringify(group.values)) ?? group])
+}
+
+type Days = Pick<DaysFilter, 'firstDay' | 'lastDay' | 'perDay' | 'withDays'>
 
 /** From the totals by day where they know enough, from those by hour, or from the newest rows of the ledger. */
 async function readGroups(
@@ -171,30 +191,6 @@ async function byLabel(ofKeys: ReadonlyMap<string, UsageGroup>, label: string, n
   return groups
 }
 
-/** One group for each day. */
-function daysOf(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
-  const [all] = groups.values()
-  return daysInOrder(all).map(([day, totals]) => ({ values: [day], totals, days: new Map() }))
-}
-
-/** The days of a group, the earliest first. */
-function daysInOrder(group: UsageGroup | undefined): [day: number, totals: UsageTotals][] {
-  return [...(group?.days ?? [])].toSorted(([one], [other]) => one - other)
-}
-
-/** The groups with the most tokens first. */
-function byTokens(groups: ReadonlyMap<string, UsageGroup>): UsageGroup[] {
-  return [...groups.values()].toSorted(
-    ({ totals: one }, { totals: other }) => other.totalTokens - one.totalTokens || other.requests - one.requests,
-  )
-}
-
-function sumOf(all: readonly UsageTotals[]): UsageTotals {
-  const sum = { requests: 0, promptTokens: 0, completionTokens: 0, totalTokens: 0, costNanodollars: 0, unpriced: 0 }
-  for (const totals of all) for (const field of Object.keys(sum) as (keyof UsageTotals)[]) sum[field] += totals[field]
-  return sum
-}
-
 function showDay([day, totals]: [number, UsageTotals]) {
   const { requests, total_tokens, cost, requests_without_cost } = showTotals(totals)
   return { day: dayText(day), requests, total_tokens, cost, requests_without_cost }
@@ -209,6 +205,13 @@ const totalsShape = {
   requests_without_cost: 'number.integer',
 } as const
 const text = 'string | null'
+const dayShape = type({
+  day: 'string',
+  requests: 'number.integer',
+  total_tokens: 'number.integer',
+  cost: 'number',
+  requests_without_cost: 'number.integer',
+})
 
 /** `cost` is that of the requests whose cost is known. `counted_since` is later than `since` where there are too many requests to add up. */
 export const usageReportResponse = type({
@@ -238,13 +241,8 @@ export const usageReportResponse = type({
     'day?': 'string',
     ...totalsShape,
     'last_used_at?': 'string | null',
-    'days?': type({
-      day: 'string',
-      requests: 'number.integer',
-      total_tokens: 'number.integer',
-      cost: 'number',
-      requests_without_cost: 'number.integer',
-    }).array(),
+    'days?': dayShape.array(),
   }).array(),
+  'other_days?': dayShape.array(),
   'archived?': archivedResponse.array(),
 }).configure({ title: 'UsageReport' })

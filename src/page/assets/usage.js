@@ -92,7 +92,7 @@ function askedBy({ query }, { key = query.key, policy = query.policy } = {}) {
         : 'model'
   )
   const measure = /** @type {Measure} */ (Object.hasOwn(measures, query.show ?? '') ? query.show : 'total_tokens')
-  return { by, measure, days, filter: { by, ...period(days), key, policy } }
+  return { by, measure, days, filter: { by, order: measure, ...period(days), key, policy } }
 }
 
 /** First and last day in UTC. @param {string} span */
@@ -115,9 +115,20 @@ export function usagePanel(page, only) {
   /** The filter of the report: another one's numbers must not stand below what is chosen. */
   let reportOf = ''
   const chosen = () => JSON.stringify(askedBy(page, only).filter)
+  /** @type {Set<string>} */
+  const labels = new Set()
+  const readLabels = async () => {
+    for (const key of (await get('/keys', { limit: keysRead })).data)
+      for (const label of Object.keys(key.labels ?? {})) labels.add(label)
+  }
   const load = async () => {
     const asked = chosen()
-    const found = await get(path, { ...askedBy(page, only).filter, per_day: true, limit: rowsPerPage })
+    const found = await get(path, {
+      ...askedBy(page, only).filter,
+      ...{ per_day: true, days_of: seriesMax, limit: rowsPerPage },
+    })
+    // The menu can wait until there is something to see.
+    if (report === undefined) page.poll(readLabels, 300)
     if (asked === chosen()) [report, reportOf] = [found, asked]
   }
   page.poll(load, 60)
@@ -131,12 +142,6 @@ export function usagePanel(page, only) {
     void page.refresh()
   }
   const nameOf = createNames(page)
-  /** @type {Set<string>} */
-  const labels = new Set()
-  page.poll(async () => {
-    for (const key of (await get('/keys', { limit: keysRead })).data)
-      for (const label of Object.keys(key.labels ?? {})) labels.add(label)
-  }, 300)
   const labelOptions = (/** @type {Grouping} */ by) => {
     const chosenLabel = by.startsWith(labelPrefix) ? [by.slice(labelPrefix.length)] : []
     return [...new Set([...labels, ...chosenLabel])]
@@ -176,7 +181,7 @@ function shown(page, report, more, only) {
     <section class="card">${barChart({
       label: `${title} per day (UTC), ${measure === 'cost' ? spendText(total) : format(total[measure])} in all`,
       labels: days.map(dayLabel),
-      series: seriesOf(page, data, days, by),
+      series: seriesOf(page, report, days, by),
       format,
       choose: (index) =>
         go(['requests'], { ...hourOf(days[index] ?? since, 'day'), key: filter.key, policy: filter.policy }),
@@ -208,30 +213,28 @@ function columnsOf(by) {
   ]
 }
 
-/** The largest groups, and the others as one. @param {Page} page @param {UsageRow[]} rows @param {string[]} days @param {Grouping} by */
-function seriesOf(page, rows, days, by) {
+/** The largest groups, and all others as one. @param {Page} page @param {UsageReport} report @param {string[]} days @param {Grouping} by */
+function seriesOf(page, { data: rows, total_count: groups, other_days: otherDays = [] }, days, by) {
   const { measure } = askedBy(page)
   if (by === 'day') {
     const known = new Map(rows.map((row) => [row.day, row]))
     return [{ name: measures[measure].title, values: days.map((day) => measureOf(known.get(day), measure)) }]
   }
-  const valuesOf = (/** @type {UsageRow[]} */ some) => {
+  const valuesOf = (/** @type {readonly NonNullable<UsageRow['days']>[]} */ some) => {
     /** @type {Map<string, number | null>} */
     const known = new Map()
-    for (const each of some.flatMap((row) => row.days ?? []))
-      known.set(each.day, addKnown(known.get(each.day), measureOf(each, measure)))
+    for (const each of some.flat()) known.set(each.day, addKnown(known.get(each.day), measureOf(each, measure)))
     return days.map((day) => known.get(day) ?? 0)
   }
-  const ordered = rows.toSorted((one, other) => other[measure] - one[measure])
-  const own = ordered.length > seriesMax ? seriesMax - 1 : seriesMax
-  const rest = ordered.slice(own)
-  const named = ordered.slice(0, own).map((row) => ({
+  const own = groups > seriesMax ? seriesMax - 1 : seriesMax
+  const named = rows.slice(0, own).map((row) => ({
     name: String(groupingOf(by).name(row)).slice(0, 60),
-    values: valuesOf([row]),
+    values: valuesOf([row.days ?? []]),
     ...onlyOf(page, row, by),
   }))
-  const others = { name: `${count(rest.length)} others`, values: valuesOf(rest), tone: /** @type {const} */ ('rest') }
-  return rest.length === 0 ? named : [...named, others]
+  if (groups <= own) return named
+  const others = valuesOf([otherDays, ...rows.slice(own, seriesMax).map((row) => row.days ?? [])])
+  return [...named, { name: `${count(groups - own)} others`, values: others, tone: /** @type {const} */ ('rest') }]
 }
 
 /** A sum of which a part may be unknown. @param {number | null | undefined} sum @param {number | null} value */

@@ -189,6 +189,12 @@ test('lists keep what has not worked since a time and was made before it, and wh
   expect(await namesOf('policies.list', { never_used: true })).toEqual(['old'])
   clock.now += 1
   expect(await namesOf('policies.list', { never_used: true })).toEqual(['old', 'new'])
+  // A page is of the unused ones alone, and so is their number.
+  const second = await latchkey.admin<{ data: { name: string }[]; total_count: number }>('policies.list', {
+    ...{ never_used: true, offset: 1, limit: 1 },
+  })
+  expect([second.data.map(({ name }) => name), second.total_count]).toEqual([['new'], 2])
+  expect(await namesOf('issuers.list', { never_used: true })).toEqual([])
   expect(await namesOf('policies.list', { never_used: false })).toEqual(['policy', 'old', 'new'])
   expect(await namesOf('keys.list', { never_used: true })).not.toContain('target')
 })

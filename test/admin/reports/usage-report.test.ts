@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { reportLedger } from '../../../db/read/usage-report.ts'
 import { usageGroupings } from '../../../db/schema/usage-groupings.ts'
+import { largestFirst } from '../../../src/admin/reports/usage-groups.ts'
 import { answer, type Inference, question, startInference } from '../../support/inference.ts'
 import type { Row } from '../../support/latchkey.ts'
 import { createApiCaller } from '../../support/openapi.ts'
@@ -14,6 +15,7 @@ type Report = {
     requests_without_cost: number
     days?: { day: string; requests: number; requests_without_cost: number }[]
   })[]
+  other_days?: object[]
   total: { requests: number; total_tokens: number; cost: number; requests_without_cost: number }
   total_count: number
   since: string
@@ -83,6 +85,39 @@ test('groups come with the most tokens first, in pages, with their names and day
   expect(total.requests).toBe(3)
   expect((await reportOf('by=key&limit=1&offset=1')).data).toMatchObject([{ key_name: 'second', requests: 1 }])
   expect((await reportOf('by=model&per_day=true')).data).toMatchObject([{ days: [{ day: today(), requests: 3 }] }])
+})
+
+test.each(['key', 'model', 'upstream'])(
+  'by %s, only the largest groups have their days if so many are asked for',
+  async (by) => {
+    const all = await reportOf(`by=${by}&per_day=true&days_of=1&limit=5`)
+    const [first, ...others] = all.data
+    expect(all.data.map(({ days }) => days === undefined)).toEqual(all.data.map((_, index) => index > 0))
+    const requests = others.reduce((sum, each) => sum + each.requests, 0)
+    expect(all.other_days).toEqual([
+      expect.objectContaining({ day: today(), requests, requests_without_cost: requests }),
+    ])
+    expect(first?.days?.[0]?.requests).toBe(all.total.requests - requests)
+    expect((await reportOf(`by=${by}&per_day=true`)).other_days).toBeUndefined()
+    expect((await reportOf(`by=${by}&days_of=1`)).other_days).toBeUndefined()
+  },
+)
+
+test.each([
+  ['total_tokens', 'tokens'],
+  ['requests', 'requests'],
+  ['cost', 'cost'],
+] as const)('ordered by %s, the group with the most of it comes first', (order, first) => {
+  const none = { requests: 1, promptTokens: 0, completionTokens: 0, totalTokens: 1, costNanodollars: 1, unpriced: 0 }
+  const group = (name: string, more: object) => ({ values: [name], totals: { ...none, ...more }, days: new Map() })
+  const groups = [
+    group('requests', { requests: 9 }),
+    group('cost', { costNanodollars: 9 }),
+    group('tokens', { totalTokens: 9 }),
+  ]
+  const ordered = largestFirst(new Map(groups.map((each) => [String(each.values[0]), each])), order)
+  expect(ordered[0]?.values).toEqual([first])
+  expect(ordered).toHaveLength(3)
 })
 
 test('one key is selected, and the daily totals agree with the ledger', async () => {
