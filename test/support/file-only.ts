@@ -16,6 +16,8 @@ type Reason =
   | 'counts of this process'
   /** A setting of the connection: triggers also run for rows that `insert or replace` deletes. */
   | 'recursive triggers'
+  /** A database server runs the same statements as it likes. */
+  | 'steps of a statement'
   /** The database server of a test is on the loopback device of this machine, which another network does not reach. */
   | 'a network without the database server'
 

