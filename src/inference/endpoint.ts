@@ -86,16 +86,16 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
       : [{ model: undefined, upstreams: [stored.upstream] }]
   const groups = preferences === undefined ? all : preferUpstreams(all, preferences)
   const recheck = () => checkBudgets(refresh(caller, context), attribution, call, context)
-  const restoreIdleLimit = info.peer.liftIdleLimit()
+  info.peer.liftIdleLimit(request)
   const held = { call, attribution, signal: request.signal, recheck }
   const holding = holdBudgets(principal, held, context)
-  const release = holding instanceof Promise ? await orRestore(holding, restoreIdleLimit) : holding
+  const release = holding instanceof Promise ? await orRestore(holding, request, info) : holding
   // From here on, the ledger has it.
   info.unsettled = undefined
   const entry = openLedgerEntry(context, info.requestId, principal, call, attribution, release)
   const moreHeaders = headersFor(principal, attribution, call, context)
   const report = reportFor(request, sent.fields.model, { entry, groups }, context)
-  const pending = { request, info, entry, restoreIdleLimit, context, moreHeaders, report }
+  const pending = { request, info, entry, context, moreHeaders, report }
   let forwarded: UpstreamResponse
   try {
     forwarded = await forwardToBest(request, call, groups, entry, context, recheck)
@@ -112,11 +112,11 @@ async function infer(to: Target, request: Request, context: InferenceContext, in
 }
 
 /** A request that is refused after it has waited leaves its connection as it was. */
-async function orRestore<Result>(waiting: Promise<Result>, restore: () => void): Promise<Result> {
+async function orRestore<Result>(waiting: Promise<Result>, request: Request, { peer }: RequestInfo): Promise<Result> {
   try {
     return await waiting
   } catch (error) {
-    restore()
+    peer.restoreIdleLimit(request)
     throw error
   }
 }

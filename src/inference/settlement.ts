@@ -20,7 +20,6 @@ export type UnsettledRequest = {
   request: Request
   info: RequestInfo
   entry: LedgerEntry
-  restoreIdleLimit: () => void
   /** Headers of the response that are not the upstream's. */
   moreHeaders: Readonly<Record<string, string>>
   context: Pick<AdmissionContext, 'registry' | 'now'>
@@ -67,12 +66,12 @@ export async function respond(forwarded: UpstreamResponse, pending: UnsettledReq
 }
 
 function settlePassage(
-  { request, info, entry, restoreIdleLimit }: UnsettledRequest,
+  { request, info, entry }: UnsettledRequest,
   status: number,
   { completed, clientLeft, callEnd }: PassageEnd,
   inspected: Inspection,
 ): Promise<void> {
-  restoreIdleLimit()
+  info.peer.restoreIdleLimit(request)
   const hasLeft = !completed && (clientLeft || (request.signal.aborted && !info.peer.isCut()))
   return writeLedgerEntry(entry, { status, completed, clientLeft: hasLeft, callEnd, inspected })
 }
@@ -117,8 +116,8 @@ function endWithKey({ info, entry, context }: UnsettledRequest): () => Uint8Arra
  * @throws the error, or Fault `unavailable` when a stop of the service ended the request
  */
 export async function settleFailure(error: unknown, pending: UnsettledRequest): Promise<Response> {
-  const { request, info, entry, restoreIdleLimit } = pending
-  restoreIdleLimit()
+  const { request, info, entry } = pending
+  info.peer.restoreIdleLimit(request)
   const isCut = info.peer.isCut()
   const clientLeft = request.signal.aborted && !isCut
   const fault = isCut

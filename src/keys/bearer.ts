@@ -72,11 +72,14 @@ export function authenticate(request: Request, context: BearerContext): Principa
       message: 'The Authorization header must be "Bearer", a space and one credential',
     })
   const found = isApiKeyText(credential) ? fromApiKey(credential, context) : fromAccessToken(credential, context)
-  const note = (principal: Principal) => {
-    context.callers.set(request, { keyId: principal.key.id, textHash: principal.textHash })
-    return principal
-  }
-  return found instanceof Promise ? found.then(note) : note(found)
+  return found instanceof Promise
+    ? found.then((principal) => noteCaller(request, principal, context))
+    : noteCaller(request, found, context)
+}
+
+function noteCaller(request: Request, principal: Principal, { callers }: Pick<BearerContext, 'callers'>): Principal {
+  callers.set(request, { keyId: principal.key.id, textHash: principal.textHash })
+  return principal
 }
 
 /**

@@ -20,20 +20,14 @@ export function listenOnBun(
   { isCut, outlives }: StopState,
   secure?: TlsOptions,
 ): ListeningSocket {
-  const serve = (request: Request, server: Bun.Server<undefined>, sentSegments?: readonly string[]) =>
-    handler(request, {
-      address: addressOf(server.requestIP(request), secure),
-      sentSegments,
-      liftIdleLimit: () => {
-        server.timeout(request, 0)
-        return () => server.timeout(request, idleSeconds)
-      },
-      isCut,
-      outlives,
-    })
-  const fetch = (request: RoutedRequest, server: Bun.Server<undefined>) =>
-    serve(request, server, Object.values(request.params ?? {}))
-  const servePlain = (request: Request, server: Bun.Server<undefined>) => serve(request, server)
+  const liftIdleLimit = (request: Request) => server.timeout(request, 0)
+  const restoreIdleLimit = (request: Request) => server.timeout(request, idleSeconds)
+  const serve = (request: Request, sentSegments?: readonly string[]) => {
+    const address = addressOf(server.requestIP(request), secure)
+    return handler(request, { address, sentSegments, liftIdleLimit, restoreIdleLimit, isCut, outlives })
+  }
+  const fetch = (request: RoutedRequest) => serve(request, Object.values(request.params ?? {}))
+  const servePlain = (request: Request) => serve(request)
   const plain = (options.plainPaths ?? []).filter((path) => isLiteral.test(path))
   const common = {
     fetch,

@@ -31,7 +31,8 @@ export function listenOnDeno(
       handler(request, {
         address: addressOf(info.remoteAddr, secure),
         ...(hasPlainHost(request) ? {} : { sentSegments: [] }),
-        liftIdleLimit: () => () => {},
+        liftIdleLimit: () => {},
+        restoreIdleLimit: () => {},
         ...stopping,
       }),
   )

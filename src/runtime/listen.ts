@@ -75,7 +75,7 @@ export async function listenSecurely(
 type TrackedListener = { handler: Handler; running: RunningRequests; stopping: StopState; cutting: { isCut: boolean } }
 
 function track(handler: Handler): TrackedListener {
-  const running: RunningRequests = { count: 0, waiting: [] }
+  const running = countRequests()
   const cutting = { isCut: false }
   const stopping = { isCut: () => cutting.isCut, outlives: (work: Promise<unknown>) => count(running, work) }
   const counted: Handler = (request, peer) => {
@@ -121,15 +121,23 @@ function cannotListen(options: ListenOptions, cause: unknown): Fault {
 }
 
 /** The handlers that run and the work that outlives them, and who waits for all of these to end. */
-type RunningRequests = { count: number; waiting: (() => void)[] }
+type RunningRequests = { count: number; waiting: (() => void)[]; end: () => void }
+
+function countRequests(): RunningRequests {
+  const running: RunningRequests = {
+    count: 0,
+    waiting: [],
+    end: () => {
+      running.count -= 1
+      if (running.count === 0) for (const resolve of running.waiting.splice(0)) resolve()
+    },
+  }
+  return running
+}
 
 function count(running: RunningRequests, work: Promise<unknown>): void {
   running.count += 1
-  const end = () => {
-    running.count -= 1
-    if (running.count === 0) for (const resolve of running.waiting.splice(0)) resolve()
-  }
-  work.then(end, end)
+  work.then(running.end, running.end)
 }
 
 function whenAllEnded({ count, waiting }: RunningRequests): Promise<void> {

@@ -5,8 +5,9 @@ export type Peer = {
   address: string | null
   /** The path segments as they were sent, each decoded. Set where the runtime shows only the normalized URL. */
   sentSegments?: readonly string[] | undefined
-  /** Lifts the idle limit of the connection, for a response that may take long. The returned function restores it. */
-  liftIdleLimit: () => () => void
+  /** Lifts the idle limit of the connection of a request, for a response that may take long, or restores it. */
+  liftIdleLimit: (request: Request) => void
+  restoreIdleLimit: (request: Request) => void
   /** Whether a stopping service has closed the remaining connections: a request that ends then was not ended by its client. */
   isCut: () => boolean
   /** Makes a stop wait for work that continues after the response. */

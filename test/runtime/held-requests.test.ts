@@ -3,7 +3,13 @@ import { expect, test } from 'bun:test'
 import { holdRequests } from '../../src/runtime/held-requests.ts'
 import type { Peer } from '../../src/runtime/listener.ts'
 
-const peer: Peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false, outlives: () => {} }
+const peer: Peer = {
+  address: null,
+  liftIdleLimit: () => {},
+  restoreIdleLimit: () => {},
+  isCut: () => false,
+  outlives: () => {},
+}
 const refused = () => new Response('refused', { status: 503 })
 const request = new Request('http://127.0.0.1/v1/models')
 

@@ -113,8 +113,11 @@ test('what cannot end in time is cut, and its handler comes to its own end first
 test('a connection that falls silent after an answer is closed, also after one that lifted the limit', async () => {
   const { port, drain } = await listen(
     loopback,
-    async (request, { liftIdleLimit }) => {
-      if (request.url.endsWith('/slow')) liftIdleLimit()()
+    async (request, { liftIdleLimit, restoreIdleLimit }) => {
+      if (request.url.endsWith('/slow')) {
+        liftIdleLimit(request)
+        restoreIdleLimit(request)
+      }
       return new Response('done')
     },
     { idleSeconds: 1, drainMilliseconds: 10_000 },

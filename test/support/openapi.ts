@@ -57,7 +57,13 @@ export async function readOwnDocument(): Promise<OpenApiDocument> {
     callers: new WeakMap(),
     follow: followNobody(),
   } as unknown as Context
-  const peer = { address: null, liftIdleLimit: () => () => {}, isCut: () => false, outlives: () => {} }
+  const peer = {
+    address: null,
+    liftIdleLimit: () => {},
+    restoreIdleLimit: () => {},
+    isCut: () => false,
+    outlives: () => {},
+  }
   const app = createApp(context, async () => undefined)
   return (await (await app(new Request(`${baseUrl}/openapi.json`), peer)).json()) as OpenApiDocument
 }

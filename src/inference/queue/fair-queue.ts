@@ -29,7 +29,7 @@ type Dependencies = {
 type Count = { running: number; waiting: number }
 type State = Dependencies & {
   bounds: Bounds
-  /** Those at which something runs or waits. */
+  /** Those that were ever used, which administrators make. */
   servers: Map<string, ServerQueue>
   keys: Map<string, Count>
   /** How many run of each counter of a budget that limits them. */
@@ -178,14 +178,9 @@ function countBudgets({ budgets }: State, ticket: Ticket, change: 1 | -1): void 
   }
 }
 
-function forgetIdle({ keys, servers }: State, ticket: Ticket): void {
-  forgetIfIdle(keys, ticket.key)
-  for (const server of ticket.servers) forgetIfIdle(servers, server)
-}
-
-function forgetIfIdle(counts: Map<string, Count>, id: string): void {
-  const count = counts.get(id)
-  if (count?.running === 0 && count.waiting === 0) counts.delete(id)
+function forgetIdle({ keys }: State, { key }: Ticket): void {
+  const count = keys.get(key)
+  if (count?.running === 0 && count.waiting === 0) keys.delete(key)
 }
 
 function keyOf({ keys }: State, { key }: Ticket): Count {
