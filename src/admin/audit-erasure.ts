@@ -26,7 +26,7 @@ type EraseContext = Needs<
   'orm' | 'reader' | 'writer' | 'auditLog' | 'registry' | 'actor' | 'now' | 'log' | 'onProgress'
 >
 
-/** @throws Fault `invalid` if the reason names the subject, `not_found` for an unknown issuer */
+/** @throws Fault `invalid` if the reason names the subject, `not_found` for an unknown issuer, `unavailable` if the server stops meanwhile */
 async function erase(context: EraseContext, { organization, issuer, subject, because }: typeof eraseInput.infer) {
   const { orm, reader, writer, auditLog, registry, actor, now, log, onProgress } = context
   if (because.includes(subject))
@@ -38,10 +38,11 @@ async function erase(context: EraseContext, { organization, issuer, subject, bec
     key_id: actor.kind === 'key' ? actor.keyId : null,
     os_user: (actor.kind === 'local' ? actor.osUser : null) ?? null,
   }
-  const { mode } = auditLog.settings
+  const { settings, isOver } = auditLog
+  const { mode } = settings
   const reason = { because, by, organization_id: organizationId ?? '', issuer_id: issuerId }
   const erased = await auditLog.runExclusive(() =>
-    eraseSubject({ orm, reader, writer, mode, now }, { issuerId, subject }, reason, onProgress),
+    eraseSubject({ orm, reader, writer, mode, now, isOver }, { issuerId, subject }, reason, onProgress),
   )
   // From now on, its records cannot be taken out of the log again.
   if (mode !== 'off' && erased.exchanges + erased.usage > 0) await auditLog.checkpoint()

@@ -46,8 +46,10 @@ export type AuditLog = {
   signCheckpoint: () => Promise<string | null>
   /** Replaces the key. A last checkpoint has the signatures of both, so that who knows the old one learns to trust the new one. */
   rotateKey: () => Promise<LogCheckpoint & { origin: string }>
-  /** Runs work that appends leaves, or relies on those that there are, alone. */
+  /** Runs work that appends leaves, or relies on those that there are, alone. A stop waits for it: let long work end once `isOver`. */
   runExclusive: ExclusiveRun
+  /** Whether a stop has waited for two seconds. */
+  isOver: () => boolean
   /** Removes entries whose rows and salts are in finished archives. Returns how many. */
   prune: () => Promise<number>
   /** Begins the schedule of a server. `version` is that of this program. */
@@ -133,6 +135,7 @@ export function createAuditLog(
   return {
     settings,
     runExclusive,
+    isOver,
     checkpoint: run,
     rotateKey: () => runExclusive(rotateKey),
     ...scheduled(context, { checkpoint: run, beginEnd }, state),

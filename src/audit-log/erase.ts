@@ -18,6 +18,7 @@ import { rowIdsOf } from '../../db/tables/usage.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import { addUsageSums } from '../../db/write/usage-sums.ts'
 import type { Writer } from '../../db/write/write.ts'
+import { Fault } from '../fault.ts'
 import { appendRows } from './append.ts'
 import { type ClosedRange, closedRangeWith } from './closed-days.ts'
 import { codesOf } from './entry.ts'
@@ -31,6 +32,17 @@ export type EraseContext = {
   writer: Pick<Writer, 'write'>
   mode: AuditLogMode
   now: () => number
+  /** Whether a server that stops waits no longer. Nothing is read or committed from then on. */
+  isOver?: () => boolean
+}
+
+/** @throws Fault `unavailable` */
+function rejectOver({ isOver }: EraseContext): void {
+  if (isOver?.() !== true) return
+  throw new Fault(
+    'unavailable',
+    'The server stopped before everything was erased; start it and erase the subject again',
+  )
 }
 
 /** Rows of one commit: a few milliseconds. */
@@ -39,6 +51,7 @@ const rowsAtOnce = 250
 /**
  * Erases the rows that a subject has when this begins. Run it while this process appends no leaves. `onProgress` is called with rows read.
  * @returns how many exchanges and requests were erased, and of how many alerts the value
+ * @throws Fault `unavailable` when it is over (`isOver`): what was committed until then stays erased
  */
 export async function eraseSubject(
   context: EraseContext,
@@ -52,12 +65,13 @@ export async function eraseSubject(
   const exchangesLast =
     mode === 'full' ? (await readLogHead(orm)).positions.exchanges : (await readLastRowIds(orm)).exchanges
   const usageLast = (await rowIdsOf(orm)).end - 1
-  const total = exchangesLast + usageLast
-  const exchanges = await listSubjectRows(reader, 'exchanges', subject, { last: exchangesLast }, (done) =>
-    onProgress?.(done, total),
-  )
+  const onRead = (done: number) => {
+    rejectOver(context)
+    onProgress?.(done, exchangesLast + usageLast)
+  }
+  const exchanges = await listSubjectRows(reader, 'exchanges', subject, { last: exchangesLast }, onRead)
   const usage = await listSubjectRows(reader, 'usage', subject, { last: usageLast }, (done) =>
-    onProgress?.(exchangesLast + done, total),
+    onRead(exchangesLast + done),
   )
   const alerts = await alertsOf(context, subject, reason.organization_id, { exchanges, usage })
   for (const ids of chunksOf(alerts)) await context.writer.write([eraseAlertValues(ids)])
@@ -68,16 +82,18 @@ export async function eraseSubject(
 
 /** The alerts of budgets for each attribution or session that rows of the subject have. */
 async function alertsOf(
-  { reader }: EraseContext,
+  context: EraseContext,
   { subject }: ErasedSubject,
   organizationId: string,
   ids: Record<ErasedSource, readonly number[]>,
 ): Promise<string[]> {
   const values = new Set([subject])
   for (const source of ['exchanges', 'usage'] as const)
-    for (const some of chunksOf(ids[source]))
-      for (const value of await listCounterValues(reader, source, some)) values.add(value)
-  return listAlertsOfValues(reader, organizationId, [...values])
+    for (const some of chunksOf(ids[source])) {
+      rejectOver(context)
+      for (const value of await listCounterValues(context.reader, source, some)) values.add(value)
+    }
+  return listAlertsOfValues(context.reader, organizationId, [...values])
 }
 
 function chunksOf<Id>(ids: readonly Id[]): Id[][] {
@@ -106,11 +122,13 @@ async function eraseExchanges(
 
 /** Commits under the record that follows `lastRecord`. Returns false if there is another one by then. */
 async function commit(
-  { orm, writer, now }: EraseContext,
+  context: EraseContext,
   lastRecord: number,
   body: ErasureBody,
   statements: Statement[],
 ): Promise<boolean> {
+  const { orm, writer, now } = context
+  rejectOver(context)
   try {
     await writer.write([insertErasure(orm, { id: lastRecord + 1, at: now(), body }), ...statements])
     return true
@@ -148,8 +166,10 @@ async function eraseUsage(
   }
 }
 
-async function rootsWithout({ orm, reader }: EraseContext, subject: ErasedSubject, range: ClosedRange) {
-  const [erased, bodies] = [await readErasedRoots(orm), await readUsageDays(reader, range, { without: subject })]
+/** What is read of days once it is over is not whole: the commit that follows refuses. */
+async function rootsWithout({ orm, reader, isOver }: EraseContext, subject: ErasedSubject, range: ClosedRange) {
+  const options = isOver === undefined ? { without: subject } : { without: subject, isOver }
+  const [erased, bodies] = [await readErasedRoots(orm), await readUsageDays(reader, range, options)]
   return range.records.flatMap(({ body }, index) => {
     const root = bodies[index]?.root
     const { day, from } = body

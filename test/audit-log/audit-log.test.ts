@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { readLoggedRows } from '../../db/read/log-rows.ts'
 import { listAuditKeys } from '../../db/tables/audit-checkpoints.ts'
 import { findLogEntry, isOvertaken, readLogEntries, readLogHead } from '../../db/tables/audit-log.ts'
@@ -279,6 +280,18 @@ describe('checkpoints', () => {
       Array.from({ length: 1_300 }, (_, index) => index + 1),
     )
     expect(readFileSync(join(folder.path, next.epoch, 'checkpoint'), 'utf8')).toBe(next.note)
+  })
+
+  test('of a server that stops wait for other work no longer than for rows', async () => {
+    const log = createAuditLog(contextFor(), { lastMilliseconds: 0 })
+    log.begin('0.0.0')
+    const working = log.runExclusive(async () => {
+      while (!log.isOver()) await setImmediate()
+    })
+    expect(log.isOver()).toBe(false)
+    await log.stop()
+    await working
+    expect(log.isOver()).toBe(true)
   })
 
   test('of a server that stops have all rows that can be covered in time', async () => {

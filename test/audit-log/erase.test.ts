@@ -186,6 +186,24 @@ describe('a subject that is erased', () => {
   })
 })
 
+test('an erasure reads and commits nothing once a server that stops waits no longer, and another completes it', async () => {
+  let commits = 0
+  const write: Writer['write'] = async (statements) => {
+    await writer.write(statements)
+    commits += 1
+  }
+  const stopped = 'The server stopped before everything was erased'
+  // The first commit is that of the alerts, the second that of the exchanges.
+  const erased = eraseSubject({ ...contextWith(write), isOver: () => commits === 2 }, subject, reason)
+  await expect(erased).rejects.toThrow(stopped)
+  expect([commits, await bodies()]).toMatchObject([2, [{ exchanges: 3, usage: 0 }]])
+  await expect(eraseSubject({ ...contextWith(write), isOver: () => true }, subject, reason)).rejects.toThrow(stopped)
+  expect(commits).toBe(2)
+  expect(await eraseSubject(contextWith(), subject, reason)).toMatchObject({ exchanges: 0, usage: 4 })
+  await log.checkpoint()
+  expect(await verify()).toMatchObject({ problems: [] })
+})
+
 test('an erasure that is interrupted after any commit is completed by another', async () => {
   for (let after = 0; ; after += 1) {
     let left = after
