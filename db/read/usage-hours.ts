@@ -5,7 +5,6 @@ import type { Orm } from '../file/open.ts'
 import { summedUsageId } from '../schema/record-schema.ts'
 import { costUnknownText } from '../schema/unknown-cost.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
-import { nextSlice } from './pace.ts'
 import { addSum, emptyReport, type Sum, type UsageReport } from './usage-report.ts'
 
 const [hourMilliseconds, hoursOfDay] = [60 * 60 * 1_000, 24]
@@ -56,7 +55,6 @@ export async function reportHours(
   const cutTo = (hour: number) => ({ ...report, cutAt: hour * hourMilliseconds })
   let [until, width, read] = [(filter.lastDay + 1) * hoursOfDay, hoursAtOnce, 0]
   while (until > first) {
-    await nextSlice()
     const from = Math.max(first, beginningOf(until, width))
     const { sums, totals, unknown } = await readSlice(orm, by, filter, from, until)
     const isCut = unknown > 0
