@@ -52,6 +52,7 @@ import unknownCosts from './migrations/0049_unknown_costs.sql' with { type: 'tex
 import eraseTokenIds from './migrations/0050_erase_token_ids.sql' with { type: 'text' }
 import hourTokens from './migrations/0051_hour_tokens.sql' with { type: 'text' }
 import dayUnknownCosts from './migrations/0052_day_unknown_costs.sql' with { type: 'text' }
+import servedTotals from './migrations/0053_served_totals.sql' with { type: 'text' }
 
 export type Migration = { version: number; name: string; statements: string[] }
 
@@ -107,6 +108,7 @@ export const migrations: Migration[] = [
   { version: 50, name: 'erase_token_ids', statements: statementsOf(eraseTokenIds) },
   { version: 51, name: 'hour_tokens', statements: statementsOf(hourTokens) },
   { version: 52, name: 'day_unknown_costs', statements: statementsOf(dayUnknownCosts) },
+  { version: 53, name: 'served_totals', statements: statementsOf(servedTotals) },
 ]
 
 /** Splits a migration at each semicolon that ends a line. Trigger bodies stay whole. */

@@ -21,6 +21,7 @@ import {
   removeArchivedRows,
 } from '../../db/tables/archives.ts'
 import { removeArchivedSalts } from '../../db/tables/audit-log.ts'
+import { addServedTotals } from '../../db/tables/served-totals.ts'
 import type { Statement } from '../../db/write/rows.ts'
 import type { Writer } from '../../db/write/write.ts'
 import { Fault } from '../fault.ts'
@@ -130,6 +131,9 @@ async function finish(
   if (archive.state === 'writing') file = await write(context, archive, { folder, by }, phase)
   else await checkAgain(archive, context)
   const verified = await find(orm, file)
+  // Requests leave the ledger once all totals include them. Progress throws when a server stops.
+  const add = (statements: Statement[]) => writer.write(statements).then(() => phase(2)(0, verified.rowCount))
+  if (verified.kind === 'usage') await addServedTotals({ ...context, write: add, isStopped: () => false }, 1)
   const rows = { from: verified.firstRowId, until: verified.lastRowId + 1 }
   const remove = (slice: { from: number; until: number }) => writer.write(removeArchivedRows(orm, verified, slice))
   for await (const _ of readInSlices(rows, remove, phase(2), { rowsMax: rowsRemovedMax })) await context.rest()

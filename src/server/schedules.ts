@@ -1,5 +1,6 @@
 // What a server does on timers: it rotates the signing key, makes backups, archives rows, signs checkpoints of the audit log, writes last
-// uses, warns of issuer keys that expire, probes upstreams and lets the doctor examine everything.
+// uses, adds up requests, warns of issuer keys that expire, probes upstreams and lets the doctor examine everything.
+import { addServedTotals } from '../../db/tables/served-totals.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { RunOperation } from '../admin/operations.ts'
 import { describeError } from '../fault.ts'
@@ -22,6 +23,7 @@ export async function startSchedules(context: Context, runOperation: RunOperatio
     backUpOnSchedule(context),
     archiveOnSchedule(context),
     writeLastUses(context),
+    addUpOnSchedule(context),
     renewOnSchedule(context),
     watchKeyExpiry(context),
     examineOnSchedule(context),
@@ -60,6 +62,22 @@ function archiveOnSchedule({ retention, archiving }: Context): () => void {
 function writeLastUses({ lastUses, page, log }: Context): () => void {
   const logFailure = (error: unknown) => log('error', 'last_uses_not_written', { reason: describeError(error) })
   return every(lastUseMilliseconds, () => Promise.all([lastUses.flush(), page?.sessions.flush()]), logFailure)
+}
+
+const addUpMilliseconds = 60_000
+
+/** Adds new requests to the totals by inference server and preset. Returns a function that stops the timer and ends a run. */
+function addUpOnSchedule({ database: { orm, reader }, writer: { write }, log }: Context): () => void {
+  let isStopped = false
+  const logFailure = (error: unknown) => {
+    if (!isStopped) log('error', 'requests_not_added_up', { reason: describeError(error) })
+  }
+  const work = { orm, reader, write, isStopped: () => isStopped }
+  const stop = every(addUpMilliseconds, () => addServedTotals(work), logFailure)
+  return () => {
+    isStopped = true
+    stop()
+  }
 }
 
 /** Logs once what makes a server database weak, and looks at its servers on a timer. Returns a function that stops the timer. */

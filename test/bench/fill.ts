@@ -29,6 +29,20 @@ const summed = {
   rows: 'select 1, max(id) from usage where true on conflict (id) do update set usage_id = excluded.usage_id',
 }
 
+/** What a server adds up within minutes. */
+const served = [
+  {
+    into: `served_totals (day, organization_id, upstream, workspace_id, preset_version, requests, prompt_tokens, completion_tokens, total_tokens,
+     cost_nanodollars, requests_without_cost)`,
+    rows: `select at / 86400000, organization_id, coalesce(upstream, ''), workspace_id, coalesce(preset_version, ''), count(*), sum(prompt_tokens),
+     sum(completion_tokens), sum(total_tokens), coalesce(sum(cost_nanodollars), 0), sum(cost_nanodollars is null) from usage group by 1, 2, 3, 4, 5`,
+  },
+  {
+    into: 'served_summed (id, usage_id, since_day)',
+    rows: 'select 1, max(id), 0 from usage where true on conflict (id) do update set usage_id = excluded.usage_id',
+  },
+]
+
 /** One statement for each table; `n.value` counts the rows. All belong to the first organization. */
 const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]>> = {
   keys: [
@@ -89,6 +103,7 @@ const statements: Partial<Record<keyof Filling, { into: string; rows: string }[]
      from n, (select * from api_keys limit 1) as k`,
     },
     summed,
+    ...served,
   ],
   hourTotals: [
     {
@@ -136,6 +151,7 @@ Object.assign(statements, {
        sum(prompt_tokens), sum(completion_tokens) from usage group by 1, 2, 3, 5 on conflict do nothing`,
     },
     summed,
+    ...served,
   ],
   spreadExchanges: [
     {

@@ -10,6 +10,7 @@ import {
   type UsageTotals,
   valueNamesOf,
 } from '../../../db/read/usage-report.ts'
+import { isServed, reportServed } from '../../../db/read/usage-served.ts'
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
 import type { UsageFilter } from '../../../db/tables/usage.ts'
 import { Fault } from '../../fault.ts'
@@ -137,7 +138,7 @@ async function daysOfKeys(
 
 type Days = Pick<DaysFilter, 'firstDay' | 'lastDay' | 'perDay' | 'withDays'>
 
-/** From the totals by day where they know enough, from those by hour, or from the newest rows of the ledger. */
+/** From the totals by day where they know enough, from those by hour, or from the newest rows of the ledger. `from` says which. */
 async function readGroups(
   context: Needs<'reader' | 'registry' | 'onProgress'>,
   by: UsageGrouping,
@@ -146,6 +147,11 @@ async function readGroups(
 ): Promise<UsageReport & { from: 'days' | 'hours' | 'ledger'; cutAt: number | undefined }> {
   const { reader, registry, onProgress } = context
   const { organizationId, keyId, policyId, issuerId, subject } = filter
+  const isOfAll = [keyId, policyId, issuerId, subject].every((each) => each === undefined)
+  if (isServed(by) && isOfAll) {
+    const found = await reportServed(reader, by, { ...days, organizationId }, { rowsMax: rowsReadMax, onProgress })
+    return { ...found, from: 'days' }
+  }
   if (issuerId !== undefined || subject !== undefined || !hasHours(by)) {
     const found = await reportLedger(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
     return { ...found, from: 'ledger' }

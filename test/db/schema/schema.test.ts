@@ -12,6 +12,7 @@ import * as shared from '../../../db/schema/node-schema.ts'
 import * as policyParts from '../../../db/schema/policy-parts.ts'
 import * as records from '../../../db/schema/record-schema.ts'
 import * as schema from '../../../db/schema/schema.ts'
+import * as served from '../../../db/schema/served-schema.ts'
 import * as upstreams from '../../../db/schema/upstream-schema.ts'
 import { insertApiKey } from '../../../db/tables/api-keys.ts'
 import { insertIssuer } from '../../../db/tables/issuers.ts'
@@ -38,6 +39,7 @@ const tables = Object.values({
   ...alerts,
   ...budgets,
   ...policyParts,
+  ...served,
   ...upstreams,
 }).filter((value) => is(value, SQLiteTable))
 const acme = organizationRows('acme')
