@@ -86,28 +86,31 @@ export function describeChange({ kind, before, after }: ProvenChange, name: (id:
   return rule === '' ? changed : `${changed === '' ? 'saved again' : changed}. Since then: ${rule.trimEnd()}`
 }
 
-/** The fields that the sentence on a policy has. All others that are set follow it. */
-const inSentence = [
-  ...['issuer_id', 'key_id', 'audience', 'subject', 'condition', 'required_scope', 'required_token_type'],
-  ...['enabled', 'deleted_at'],
-]
+type Says = (value: unknown, name: (id: string) => string) => string
+const ifSet =
+  (before: string): Says =>
+  (value) =>
+    value == null ? '' : `${before} ${show(value)}`
+
+/** What the sentence on a policy says of each field, in this order. All other fields that are set follow it. */
+const sentence: Readonly<Record<string, Says>> = {
+  issuer_id: (id, name) => `Lets in tokens of ${name(String(id))}`,
+  audience: (audience) => ` for the audience ${show(audience)}`,
+  subject: (subject) => (subject == null ? ' with any subject' : ` with the subject ${show(subject)}`),
+  condition: ifSet(' where'),
+  required_scope: ifSet(', with the scope'),
+  required_token_type: ifSet(', of the type'),
+  key_id: (id, name) => `; they use the key ${name(String(id))}`,
+  enabled: (enabled) => (enabled === 0 ? '; it is off' : ''),
+  deleted_at: () => '',
+}
 
 function describePolicy(policy: Fields, name: (id: string) => string): string {
-  const { issuer_id, key_id, audience, subject, condition, required_scope: scope, required_token_type: type } = policy
   const others = Object.entries(policy).filter(
-    ([field, value]) => value != null && !leftOut.includes(field) && !inSentence.includes(field),
+    ([field, value]) => value != null && !leftOut.includes(field) && !Object.hasOwn(sentence, field),
   )
-  return [
-    `Lets in tokens of ${name(String(issuer_id))} for the audience ${show(audience)}`,
-    subject == null ? ' with any subject' : ` with the subject ${show(subject)}`,
-    ...(condition == null ? [] : [` where ${show(condition)}`]),
-    ...(scope == null ? [] : [`, with the scope ${show(scope)}`]),
-    ...(type == null ? [] : [`, of the type ${show(type)}`]),
-    `; they use the key ${name(String(key_id))}`,
-    ...(policy.enabled === 0 ? ['; it is off'] : []),
-    ...others.map(([field, value]) => `; ${field}: ${show(value)}`),
-    '.',
-  ].join('')
+  const said = Object.entries(sentence).map(([field, says]) => says(policy[field], name))
+  return [...said, ...others.map(([field, value]) => `; ${field}: ${show(value)}`), '.'].join('')
 }
 
 function isSame(one: unknown, other: unknown): boolean {
