@@ -14,18 +14,21 @@ export function ifMatchOf({ headers }: Request): { if_match?: string } {
 }
 
 /**
- * Checks `If-Match` when a change has its turn. `updatedAt` in milliseconds. `show` is for what has no path.
- * @throws Fault `precondition_failed` if there is a newer version
+ * Checks `If-Match` when a change has its turn. `found`: undefined where there is nothing to change yet, which no tag matches; `updatedAt` in
+ * milliseconds. `show` is for what has no path.
+ * @throws Fault `precondition_failed` if there is a newer version, or nothing
  */
 export function checkUnchanged(
-  { updatedAt }: { updatedAt: number },
+  found: { updatedAt: number } | undefined,
   ifMatch: string | undefined,
   show?: () => unknown,
 ): void {
   if (ifMatch === undefined) return
   const known = ifMatch.split(',').map((each) => each.trim())
-  const tag = `"${new Date(updatedAt).toISOString()}"`
-  if (known.includes('*') || known.includes(tag)) return
+  if (found !== undefined) {
+    const tag = `"${new Date(found.updatedAt).toISOString()}"`
+    if (known.includes('*') || known.includes(tag)) return
+  }
   const message = 'Somebody changed this in the meantime: read it again and repeat the change'
   throw new Fault('precondition_failed', message, show === undefined ? {} : { current: show() })
 }

@@ -72,7 +72,7 @@ export function createPresets({ orm, registry, now, commit }: Dependencies): Pre
     const saved = registry.presetsOf.get(workspaceId)
     const before = pending.presets.get(`${workspaceId} ${slug}`) ?? saved?.get(slug)
     const created = (pending.created.get(workspaceId) ?? 0) + (before === undefined ? 1 : 0)
-    checkUnchanged(before ?? { updatedAt: 0 }, ifMatch)
+    checkUnchanged(before, ifMatch)
     if (before === undefined) checkPresetCount((saved?.size ?? 0) + created)
     const version = draftVersion({ ...draft, config }, before, at)
     pending.created.set(workspaceId, created)

@@ -60,7 +60,8 @@ describe('a post', () => {
       status: 200,
       data: { designated_version: { version: 2, config: { temperature: 0.9 } } },
     })
-    expect((await postOver('does-not-exist', etag, chat)).status).toBe(404)
+    for (const tag of [etag, '*']) expect((await postOver('does-not-exist', tag, chat)).status).toBe(404)
+    expect((await call('GET', '/presets/does-not-exist')).status).toBe(404)
   })
 
   test('makes the preset and its first version', async () => {

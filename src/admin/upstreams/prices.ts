@@ -83,7 +83,7 @@ function checkVersion([model = '', ...more]: string[], known: ReadonlyMap<string
   if (more.length > 0) throw new Fault('invalid', 'If-Match is for a single price: send each in its own request')
   const found = known.get(model)
   const isThere = found !== undefined && found.deletedAt === null
-  checkUnchanged(isThere ? found : { updatedAt: 0 }, ifMatch, isThere ? () => showPrice(found) : undefined)
+  checkUnchanged(isThere ? found : undefined, ifMatch, isThere ? () => showPrice(found) : undefined)
 }
 
 /** Those that have not taken effect: one that has would win over what is set now. */

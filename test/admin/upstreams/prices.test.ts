@@ -95,5 +95,7 @@ test('a price that somebody else has changed is replaced only by who has seen it
   expect((await set(4, '*', [{ model: 'another', prompt: 1, completion: 1 }])).status).toBe(400)
   await latchkey.admin('prices.remove', { model: 'versioned' })
   expect((await set(5, etagOf(second))).status).toBe(412)
+  // Nothing matches where there is no price (RFC 9110 §13.1.1).
+  expect((await set(5, '*')).status).toBe(412)
   expect((await set(5)).status).toBe(200)
 })
