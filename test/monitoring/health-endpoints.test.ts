@@ -1,5 +1,7 @@
 // `/livez` and `/readyz`: beside the base path, without a credential, with nothing but names of checks.
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { readinessMilliseconds } from '../../src/limits.ts'
 import { createReadiness } from '../../src/monitoring/readiness.ts'
 import { type Federation, mintAt, type Row, startFederation, startTestServer } from '../support/latchkey.ts'
@@ -132,6 +134,17 @@ test('a crowd that asks whether the server is ready looks at the issuers once a 
   clock.now += readinessMilliseconds
   await check()
   expect(looks).toBe(2)
+})
+
+test('a probe commit whose outcome stays unknown is waited for as long as the manual says', async () => {
+  const { context } = federation.server
+  const waited = spyOn(globalThis, 'setTimeout')
+  await createReadiness({ ...context, isWritable: async () => true }).check()
+  const milliseconds = waited.mock.calls.map(([, each]) => each)
+  waited.mockRestore()
+  expect(milliseconds).toContain(2_000)
+  const page = readFileSync(join(import.meta.dirname, '../../src/manual/monitoring.md'), 'utf8')
+  expect(page).toContain('or leaves the outcome of one open for two seconds')
 })
 
 test('a probe commit whose outcome stays unknown makes the server not ready, and keeps nobody waiting', async () => {
