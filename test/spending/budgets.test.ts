@@ -249,6 +249,22 @@ describe('a budget', () => {
     const found = findings.find(({ code }) => code === 'budget_refuses')
     expect(found?.names).toEqual(expect.arrayContaining(['short', 'long']))
   })
+
+  test('that allows nothing refuses from the start, also a single value', async () => {
+    const key = await createKey()
+    const fields = { organization: 'default', applies_to: { keys: [key.name] } }
+    await create('nothing at all', { ...fields, windows: [{ per: 'month', usd: 0 }] })
+    await create('nothing for ci', {
+      ...{ organization: 'default', each: 'label:stage', windows: [{ per: 'month', requests: 900 }] },
+      overrides: { ci: [{ per: 'month', requests: 0 }], cd: [{ per: 'month', requests: 1 }] },
+    })
+    await create('nothing spent', { ...fields, windows: [{ per: 'month', usd: 1 }] })
+    const { findings } = await latchkey.admin<{ findings: Row[] }>('doctor.examine', { organization: 'default' })
+    const found = findings.find(({ code }) => code === 'budget_refuses')
+    expect(found?.names).toEqual(expect.arrayContaining(['nothing at all', 'nothing for ci']))
+    expect(found?.names).not.toContain('nothing spent')
+    expect(found?.message).toContain('"nothing for ci" for "ci", until')
+  })
 })
 
 test('callers see what remains: at GET /key, and in headers if the organization wants that', async () => {

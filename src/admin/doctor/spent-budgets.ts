@@ -33,8 +33,8 @@ async function spentOf(
   const { name, each } = budget.row
   const at = now()
   const spent: SpentBudget = { name, values: [], count: 0, resetsAt: 0 }
-  for (const value of each === null ? [''] : budgets.sums().countersOf(budget)) {
-    if (budgets.shareOf(budget, value, at) >= 1) {
+  for (const value of each === null ? [''] : valuesOf(budgets, budget)) {
+    if (budgets.shareOf(budget, value, at) >= 1 || allowsNothing(budget, value, at)) {
       spent.count += 1
       if (each !== null && spent.values.length < valuesMax)
         spent.values.push(nameOfValue(context, each, value) ?? value)
@@ -45,4 +45,15 @@ async function spentOf(
     if (wait !== undefined) await wait
   }
   return spent.count === 0 ? undefined : spent
+}
+
+/** Those that used something, and those with overrides, which can allow nothing. */
+function* valuesOf(budgets: Needs<'budgets'>['budgets'], budget: Budget): Generator<string> {
+  const sums = budgets.sums()
+  yield* sums.countersOf(budget)
+  for (const value of Object.keys(budget.row.overrides ?? {})) if (sums.placeOf(budget, value) < 0) yield value
+}
+
+function allowsNothing({ windows, limitOf }: Budget, value: string, at: number): boolean {
+  return windows.some((_, index) => Object.values(limitOf(value, index, at)).includes(0))
 }
