@@ -1,18 +1,13 @@
 // Usage of a bounded time for people: totals by key or another field, page by page, each with its days. Days are whole and in UTC.
 import { mapInSlices } from '../../../db/read/pace.ts'
-import { hasHours, reportHours } from '../../../db/read/usage-hours.ts'
 import {
   type DaysFilter,
   reportDays,
-  reportLedger,
   type UsageGroup,
-  type UsageReport,
   type UsageTotals,
   valueNamesOf,
 } from '../../../db/read/usage-report.ts'
-import { isServed, reportServed } from '../../../db/read/usage-served.ts'
 import type { UsageGrouping } from '../../../db/schema/usage-groupings.ts'
-import type { UsageFilter } from '../../../db/tables/usage.ts'
 import { Fault } from '../../fault.ts'
 import { type } from '../../values/shape.ts'
 import { offsetShape, timeShape } from '../../values/shapes.ts'
@@ -27,13 +22,12 @@ import { createRowNames, type RowNames } from './row-names.ts'
 import { dayText, groupOf } from './usage.ts'
 import { showTotals } from './usage-figures.ts'
 import { daysInOrder, daysOf, largestFirst, orders, otherDays, sumOf } from './usage-groups.ts'
+import { readGroups, rowsReadMax } from './usage-sources.ts'
 import { usedAtOf } from './usage-used-at.ts'
 
 const dayMilliseconds = 24 * 60 * 60 * 1_000
 const [daysDefault, daysMax] = [30, 92]
 const [groupsDefault, groupsMax] = [100, 1_000]
-/** Of the ledger, or totals by hour: a second or two of reading. */
-const rowsReadMax = 1_000_000
 
 const reportInput = type({
   '+': 'reject',
@@ -134,35 +128,6 @@ async function daysOfKeys(
   const keyIds = [...shown].map(({ values }) => String(values[0]))
   const { groups } = await reportDays(reader, 'key', { ...range, perDay: true, keyIds })
   return [...shown].map((group) => [group, groups.get(JSON.stringify(group.values)) ?? group])
-}
-
-type Days = Pick<DaysFilter, 'firstDay' | 'lastDay' | 'perDay' | 'withDays'>
-
-/** From the totals by day where they know enough, from those by hour, or from the newest rows of the ledger. `from` says which. */
-async function readGroups(
-  context: Needs<'reader' | 'registry' | 'onProgress'>,
-  by: UsageGrouping,
-  filter: UsageFilter & { organizationId: string },
-  days: Days,
-): Promise<UsageReport & { from: 'days' | 'hours' | 'ledger'; cutAt: number | undefined }> {
-  const { reader, registry, onProgress } = context
-  const { organizationId, keyId, policyId, issuerId, subject } = filter
-  const isOfAll = [keyId, policyId, issuerId, subject].every((each) => each === undefined)
-  if (isServed(by) && isOfAll) {
-    const found = await reportServed(reader, by, { ...days, organizationId }, { rowsMax: rowsReadMax, onProgress })
-    return { ...found, from: 'days' }
-  }
-  if (issuerId !== undefined || subject !== undefined || !hasHours(by)) {
-    const found = await reportLedger(reader, by, filter, { rowsMax: rowsReadMax, onProgress })
-    return { ...found, from: 'ledger' }
-  }
-  if ((by === 'key' || by === 'day') && policyId === undefined) {
-    const keyIds = keyId === undefined ? undefined : [keyId]
-    return { ...(await reportDays(reader, by, { ...days, organizationId, keyIds })), from: 'days', cutAt: undefined }
-  }
-  const among = registry.organizations.size === 1 ? undefined : organizationId
-  const found = await reportHours(reader, by, { ...days, organizationId: among, keyId, policyId }, rowsReadMax)
-  return { ...found, from: 'hours' }
 }
 
 function daysBetween({ since, until }: typeof reportInput.infer, now: number): { firstDay: number; lastDay: number } {
