@@ -23,12 +23,12 @@ export const auditErasureOperations = {
 }
 
 type EraseContext = Needs<
-  'orm' | 'reader' | 'writer' | 'auditLog' | 'registry' | 'actor' | 'now' | 'log' | 'onProgress'
+  'orm' | 'reader' | 'writer' | 'auditLog' | 'alerts' | 'registry' | 'actor' | 'now' | 'log' | 'onProgress'
 >
 
 /** @throws Fault `invalid` if the reason names the subject, `not_found` for an unknown issuer, `unavailable` if the server stops meanwhile */
 async function erase(context: EraseContext, { organization, issuer, subject, because }: typeof eraseInput.infer) {
-  const { orm, reader, writer, auditLog, registry, actor, now, log, onProgress } = context
+  const { orm, reader, writer, auditLog, alerts, registry, actor, now, log, onProgress } = context
   if (because.includes(subject))
     throw new Fault('invalid', 'The reason names the subject, and the audit log keeps the reason: leave the name out')
   const issuerId = await findIssuerIdEver(registry, issuer, organization)
@@ -41,6 +41,8 @@ async function erase(context: EraseContext, { organization, issuer, subject, bec
   const { settings, isOver } = auditLog
   const { mode } = settings
   const reason = { because, by, organization_id: organizationId ?? '', issuer_id: issuerId }
+  // Those that are not saved yet would be saved with their values afterward.
+  await alerts?.settle()
   const erased = await auditLog.runExclusive(() =>
     eraseSubject({ orm, reader, writer, mode, now, isOver }, { issuerId, subject }, reason, onProgress),
   )

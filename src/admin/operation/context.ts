@@ -22,6 +22,7 @@ import type { Refusals } from '../../inference/refusals.ts'
 import type { Reachability } from '../../inference/upstream/reachability.ts'
 import type { Upstream } from '../../inference/upstream/targets.ts'
 import type { Spending } from '../../keys/spending.ts'
+import type { Alerts } from '../../monitoring/alerts/alerts.ts'
 import type { Readiness } from '../../monitoring/readiness.ts'
 import type { Follow } from '../../nodes/follow.ts'
 import type { Log } from '../../observe/log.ts'
@@ -79,6 +80,7 @@ export type AdminContext = {
   circuits?: Pick<Circuits<Upstream>, 'list'>
   probes?: Pick<Probes, 'of'>
   refusals?: Pick<Refusals, 'list' | 'since'>
+  alerts?: Pick<Alerts, 'settle'>
   clockDifferences?: ClockDifferences
   /** Only in a process that serves the admin page. */
   page?: Page | undefined
