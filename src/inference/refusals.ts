@@ -66,7 +66,7 @@ export function createRefusals(now: () => number): Refusals {
       group.message = fault.message
       group.lastAt = at
       const [newest] = group.samples
-      if (newest === undefined || at - newest.at >= sampleMilliseconds)
+      if (newest === undefined || Math.abs(at - newest.at) >= sampleMilliseconds)
         group.samples = [{ at, requestId, model: modelText(model), policyId }, ...group.samples].slice(0, samplesMax)
     },
     list: (organizationId, at) =>
@@ -88,9 +88,16 @@ const modelText = (model: unknown) =>
 
 const hourOf = (at: number) => Math.floor(at / hourMilliseconds)
 
-/** Forgets the hours that are over. A clock that was set back counts in the hour that it had reached. */
+/**
+ * Forgets the hours that are over. A clock that was set back counts in the hour that it had reached, unless that was far ahead: then nobody
+ * knows when the requests before were.
+ */
 function turnTo(group: CountedGroup, at: number): void {
   const now = hourOf(at)
+  if (group.hour - now >= hoursCounted) {
+    group.hours.fill(0)
+    group.hour = now
+  }
   for (let hour = Math.max(group.hour + 1, now - hoursCounted + 1); hour <= now; hour++)
     group.hours[hour % hoursCounted] = 0
   group.hour = Math.max(group.hour, now)

@@ -58,6 +58,17 @@ test('a clock that is set back loses nothing', () => {
   expect(refusals.list('o', start + 2 * hour)[0]?.requests).toBe(2)
 })
 
+test('a clock that was far ahead counts and samples as before once it is set back, and forgets what it counted', () => {
+  const { refusals, note } = made()
+  note(start + 9_000 * hour)
+  note(start)
+  note(start + 23 * hour)
+  const [group] = refusals.list('o', start + 23 * hour)
+  expect([group?.requests, group?.lastAt]).toEqual([2, start + 23 * hour])
+  expect(group?.samples.slice(0, 2).map(({ at }) => at - start)).toEqual([23 * hour, 0])
+  expect(refusals.list('o', start + 24 * hour)[0]?.requests).toBe(1)
+})
+
 test('what was refused longest ago makes room for more than 2,000 keys', () => {
   const { refusals, note } = made()
   for (let number = 0; number < 2_000; number++) note(start, { keyId: `k${number}` })
