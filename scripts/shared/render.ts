@@ -29,8 +29,11 @@ export function bar(value: number, longest: number): string {
 
 /** Formats an amount with enough digits to distinguish it from zero, never as `7.5e-7`. */
 export function dollars(amount: number): string {
-  if (amount >= 1) return amount.toFixed(2)
-  return Number(amount.toPrecision(3)).toLocaleString('en-US', { useGrouping: false, maximumFractionDigits: 20 })
+  return amount >= 1 ? amount.toFixed(2) : plainNumber(Number(amount.toPrecision(3)))
+}
+
+function plainNumber(amount: number): string {
+  return amount.toLocaleString('en-US', { useGrouping: false, maximumFractionDigits: 20 })
 }
 
 const [centDigits, leastDigits] = [2, 6]
@@ -42,7 +45,7 @@ const [centDigits, leastDigits] = [2, 6]
 export function dollarsAlike(amounts: readonly number[], exact: readonly number[] = []): (amount: number) => string {
   const smallest = Math.min(...amounts.filter((amount) => amount > 0))
   const forSmallest = smallest === Infinity || smallest >= 0.01 ? centDigits : smallest >= 0.0001 ? 4 : leastDigits
-  const digits = Math.max(forSmallest, ...exact.map((amount) => String(amount).split('.')[1]?.length ?? 0))
+  const digits = Math.max(forSmallest, ...exact.map((amount) => plainNumber(amount).split('.')[1]?.length ?? 0))
   const least = 10 ** -digits
   return (amount) => (amount > 0 && amount < least ? `<${least.toFixed(digits)}` : amount.toFixed(digits))
 }

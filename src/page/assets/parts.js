@@ -100,7 +100,9 @@ export function money(value) {
 export function moneyAlike(amounts, exact = []) {
   const smallest = Math.min(...amounts.filter((amount) => amount > 0))
   const forSmallest = smallest === Infinity || smallest >= 0.01 ? 2 : smallest >= leastShown ? 4 : 6
-  const digits = Math.max(forSmallest, ...exact.map((amount) => String(amount).split('.')[1]?.length ?? 0))
+  // As text, a very small number has an exponent.
+  const plain = exact.map((amount) => amount.toLocaleString('en-US', { maximumFractionDigits: 20 }))
+  const digits = Math.max(forSmallest, ...plain.map((text) => text.split('.')[1]?.length ?? 0))
   const least = 10 ** -digits
   const format = new Intl.NumberFormat(undefined, {
     ...{ style: 'currency', currency: 'USD' },

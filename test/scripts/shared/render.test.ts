@@ -57,6 +57,7 @@ describe('amounts below each other have the same digits:', () => {
     [[20, 0.000_01], [], ['20.000000', '0.000010']],
     [[20, 1e-9], [], ['20.000000', '<0.000001']],
     [[20, 0.5], [0.125], ['20.000', '0.500']],
+    [[1, 1e-7], [1e-7], ['1.0000000', '0.0000001']],
   ]
   for (const [amounts, exact, expected] of rows)
     test(expected.join(', '), () => expect(amounts.map(dollarsAlike(amounts, exact))).toEqual(expected))
