@@ -97,17 +97,11 @@ export async function openWaitingUsage(options: WaitingUsageOptions): Promise<Wa
     await file.clearUnless(isWaiting)
   }
 
-  async function applyAll(): Promise<void> {
-    for (const own of waiting.filter(({ isSending }) => !isSending)) {
-      if (!(await applyOne(own, file.path, options))) return
-      await drop(own)
-    }
-  }
-
+  const next = () => waiting.find(({ isSending }) => !isSending)
   return {
     commit,
     apply: () => {
-      applying ??= applyAll().finally(() => {
+      applying ??= applyAll({ next, keep, drop }, options).finally(() => {
         applying = undefined
       })
       return applying
@@ -128,26 +122,56 @@ function isPassing(error: unknown): boolean {
   return error instanceof LibsqlError && /^SQLITE_(FULL|IOERR|READONLY)/.test(error.code)
 }
 
-/** Returns whether it no longer waits. */
+type WaitingQueue = {
+  /** What is not on its way yet. */
+  next: () => WaitingEntry | undefined
+  keep: (commit: WaitingEntry) => Promise<void>
+  drop: (own: WaitingEntry) => Promise<void>
+}
+
+/** Rows that are refused together wait one by one from then on, so that only those that are wrong are set aside. */
+async function applyAll({ next, keep, drop }: WaitingQueue, options: WaitingUsageOptions): Promise<void> {
+  for (let own = next(); own !== undefined; own = next()) {
+    const outcome = await applyOne(own, options)
+    if (outcome === 'waits') return
+    if (outcome !== 'applied') {
+      const single = outcome.isOfRows ? oneByOne(own) : []
+      // Should this process end before the last of them, its successor finds those that are committed by their requests.
+      if (single.length > 1) for (const each of single) await keep(each)
+      else await setAside(own, outcome.why, options)
+    }
+    await drop(own)
+  }
+}
+
+/** `isOfRows`: for what the rows are, not for where they belong. */
+type Refusal = { why: string; isOfRows: boolean }
+
 async function applyOne(
   own: WaitingEntry,
-  path: string,
-  { send, statementsFor, known, onRefused }: WaitingUsageOptions,
-): Promise<boolean> {
-  const refuse = async (why: string) => {
-    await appendFile(`${path}.refused`, `${JSON.stringify(toLine(own))}\n`, { mode: 0o600 })
-    onRefused(why, `${path}.refused`)
-    return true
-  }
-  if (own.installation !== known().installation) return refuse('it belongs to another database')
+  { send, statementsFor, known }: WaitingUsageOptions,
+): Promise<'applied' | 'waits' | Refusal> {
+  if (own.installation !== known().installation) return { why: 'it belongs to another database', isOfRows: false }
   try {
     const statements = [refuseRepeated(own), ...statementsFor(own)]
     await send(statements, own.usage.length, { isPatient: false, id: own.id })
-    return true
+    return 'applied'
   } catch (error) {
-    if (isStale(error)) return true
-    return isPassing(error) ? false : refuse(String(error))
+    if (isStale(error)) return 'applied'
+    return isPassing(error) ? 'waits' : { why: String(error), isOfRows: true }
   }
+}
+
+function oneByOne({ usage, storedResponses, ...own }: WaitingEntry): WaitingEntry[] {
+  return [
+    ...usage.map((row) => ({ usage: [row], storedResponses: [] })),
+    ...storedResponses.map((row) => ({ usage: [], storedResponses: [row] })),
+  ].map((rows) => ({ ...own, ...rows, id: newBatchId(), isSending: false }))
+}
+
+async function setAside(own: WaitingEntry, why: string, { path, onRefused }: WaitingUsageOptions): Promise<void> {
+  await appendFile(`${path}.refused`, `${JSON.stringify(toLine(own))}\n`, { mode: 0o600 })
+  onRefused(why, `${path}.refused`)
 }
 
 function toLine({ isSending: _, ...commit }: WaitingEntry): WaitingCommit {

@@ -257,6 +257,47 @@ test('rows that the database refuses, or that belong to another one, are set asi
   await foreign.close()
 })
 
+test('of rows that wait together, only the one that the database refuses is set aside, also after a kill between two of them', async () => {
+  const refused: string[] = []
+  const insert = (id: string) =>
+    id === 'bad' ? 'insert into missing (request_id) values (?)' : 'insert into usage (request_id) values (?)'
+  let sent = 0
+  const options: Partial<WaitingUsageOptions> = {
+    statementsFor: ({ usage }) => usage.map(({ requestId }) => ({ sql: insert(requestId), args: [requestId] })),
+    onRefused: (why) => refused.push(why),
+  }
+  const { path, server, waiting } = await start(options)
+  server.state.behavior = 'is away'
+  await waiting.commit(rowsOf('a', 'bad', 'b', 'c'))
+  await waiting.close()
+  server.state.behavior = 'takes'
+  const killed = await openOn(server, path, {
+    ...options,
+    send: async (statements, _rows, patience) => {
+      sent += 1
+      // After the refusal of all and the commit of the first.
+      if (sent > 2) throw asNotReached(new Error('refused'))
+      await server.commit(statements, patience)
+    },
+  })
+  await killed.apply()
+  expect([await server.requests(), killed.rows(), refused]).toEqual([['a'], 3, []])
+  await killed.close()
+  const next = await openOn(server, path, options)
+  await next.apply()
+  expect([await server.requests(), next.rows(), statSync(path).size]).toEqual([['a', 'b', 'c'], 0, 0])
+  expect(new Set(refused.map((why) => why.includes('no such table: missing')))).toEqual(new Set([true]))
+  const lines = readFileSync(`${path}.refused`, 'utf8').trim().split('\n')
+  expect(
+    new Set(
+      lines
+        .flatMap((line) => (JSON.parse(line) as { usage: { requestId: string }[] }).usage)
+        .map(({ requestId }) => requestId),
+    ),
+  ).toEqual(new Set(['bad']))
+  await next.close()
+})
+
 test('a row that the database refuses at once fails its own request, and does not wait', async () => {
   const { path, server, waiting } = await start()
   server.state.behavior = 'refuses'
