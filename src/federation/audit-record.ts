@@ -34,18 +34,15 @@ export type Decision = {
 
 /**
  * Returns the audit row of an exchange, issued or refused. `at` is the time of the request in milliseconds since 1970
- * UTC. Of claims it has what `recorder` returns, if the token was verified.
+ * UTC. Of claims it has what `recorder`, which must be prepared, returns, if the token was verified.
  */
-export async function auditRecordOf(
+export function auditRecordOf(
   { outcome, grant, form, jwt, binding, facts }: Decision,
   { requestId, clientAddress }: RequestInfo,
   at: number,
   recorder: ClaimRecorder,
-): Promise<AuditRow> {
+): AuditRow {
   const isRecordable = facts?.isVerified === true && jwt !== undefined && binding !== undefined
-  // Undefined for all but the first exchanges.
-  const preparing = isRecordable ? recorder.prepare() : undefined
-  if (preparing !== undefined) await preparing
   const subject = boundedText(jwt?.payload.sub)
   // The record of claims lacks the subject, so it is of use only if this column has it as the token does.
   const recordedClaims = isRecordable && subject === jwt.payload.sub ? recorder.record(binding, jwt.payload) : null

@@ -87,7 +87,10 @@ const checks: Record<Step['name'], Rule> = {
   issuer: step(['token', 'binding'], checkIssuer, ofToken),
   keys: step(
     ['token', 'issuer'],
-    async ({ token, issuer }, { issuerKeys }) => found('key', await issuerKeys.find(issuer, token)),
+    ({ token, issuer }, { issuerKeys }) => {
+      const finding = issuerKeys.find(issuer, token)
+      return finding instanceof Promise ? finding.then((key) => found('key', key)) : found('key', finding)
+    },
     ofToken,
   ),
   signature: step(

@@ -65,7 +65,10 @@ export async function exchangeToken(request: Request, context: ExchangeContext, 
   if (checking !== undefined) await checking
   const startedAt = context.now()
   const decision = await decide(request, context, info)
-  const record = await auditRecordOf(decision, info, startedAt, context.claimRecorder)
+  // Undefined for all but the first exchanges.
+  const preparing = context.claimRecorder.prepare()
+  if (preparing !== undefined) await preparing
+  const record = auditRecordOf(decision, info, startedAt, context.claimRecorder)
   const { outcome, grant } = decision
   if (isRefusal(outcome)) logRefusal(record, grant, context)
   await context.writer.appendAudit(record)
@@ -164,10 +167,10 @@ function dependenciesOf({ now, outbound, issuerKeys }: ExchangeContext): Depende
  * Issues a token that lives as long as the policy allows, but never longer than the subject token (reference: Access
  * token). It reads the clock again.
  */
-async function mint(
+function mint(
   { token, attribution, binding: { policy, key, issuer } }: AcceptedFacts,
   context: ExchangeContext,
-): Promise<IssuedAccessToken | Refusal> {
+): Refusal | Promise<IssuedAccessToken | Refusal> {
   const now = context.now()
   const lifetimeSeconds = Math.min(policy.maxLifetimeSeconds, secondsLeft(token.payload, now))
   if (lifetimeSeconds < 1) return refuse('expired', 'less than a second left')
@@ -183,10 +186,10 @@ async function mint(
     allowedModels,
     allowedPresets,
   }
-  // Awaiting both together handles the rejection of one if the other fails.
   const minting = mintAccessToken(context, subject, lifetimeSeconds, now)
-  const [issued, replayed] = await Promise.all([minting, noted?.kept])
-  return replayed ?? issued
+  if (noted === undefined) return minting
+  // Awaiting both together handles the rejection of one if the other fails.
+  return Promise.all([minting, noted.kept]).then(([issued, replayed]) => replayed ?? issued)
 }
 
 /** The last check before minting: refuses the second exchange of the same token, even a concurrent one. */

@@ -13,12 +13,11 @@ import { type VerificationKey, writeKeySet } from './key-set.ts'
 import { isRefusalOf, type KeyQuery, pick } from './pick-key.ts'
 import { type RestoredKeys, readStoredKeys, restoreKeys, restoreTimes } from './stored-keys.ts'
 
+type KeyFinding = VerificationKey | Refusal
+
 export type IssuerKeys = {
-  /**
-   * Returns the one key that matches the token's `kid` and algorithm. Fetches the key set if it is stale or lacks the
-   * `kid`.
-   */
-  find: (issuer: Issuer, token: KeyQuery) => Promise<VerificationKey | Refusal>
+  /** The one key that matches the token's `kid` and algorithm; at once, unless the set is stale or lacks it and is fetched. */
+  find: (issuer: Issuer, token: KeyQuery) => KeyFinding | Promise<KeyFinding>
   /**
    * Fetches the key set now and stores it.
    * @throws Fault `unavailable` with the cause
@@ -92,9 +91,15 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 }
 
-async function findKey(cache: KeyCache, issuer: Issuer, token: KeyQuery): Promise<VerificationKey | Refusal> {
+function findKey(cache: KeyCache, issuer: Issuer, token: KeyQuery): KeyFinding | Promise<KeyFinding> {
   const expired = refuseExpired(issuer, cache.now(), cache.graceMilliseconds)
   if (expired !== undefined) return expired
+  const { keys, freshUntil } = entryOf(cache, issuer)
+  const found = cache.monotonic() < freshUntil && keys.length > 0 ? pick(keys, token) : undefined
+  return found === undefined || isRefusalOf(found, 'kid_unknown') ? findRenewed(cache, issuer, token) : found
+}
+
+async function findRenewed(cache: KeyCache, issuer: Issuer, token: KeyQuery): Promise<KeyFinding> {
   const cached = entryOf(cache, issuer)
   const startedBefore = cached.fetchesStarted
   if (cache.monotonic() >= cached.freshUntil) await cache.adopt?.(issuer, cached)
