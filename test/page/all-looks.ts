@@ -19,11 +19,14 @@ const schemes: Record<string, BrowserContextOptions> = {
 const looks = Object.entries(schemes).flatMap(([scheme, options]) =>
   [1440, 1024, 390].map((width) => [`${width}-${scheme}`, { ...options, viewport: { width, height: 900 } }] as const),
 )
-/** As a browser shows a window of 1,280 by 900 pixels at 200 %. */
-const zoomed = { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }
+/** As a browser shows windows of 1,440 by 900 and 1,024 by 768 pixels at 200 %. */
+const zooms = { 1440: { width: 720, height: 450 }, 1024: { width: 512, height: 384 } }
 const all: [string, BrowserContextOptions][] = [
   ...looks.map(([name, look]) => [name, look] as [string, BrowserContextOptions]),
-  ['zoom-200', zoomed],
+  ...Object.entries(zooms).map(([width, viewport]): [string, BrowserContextOptions] => [
+    `zoom-${width}`,
+    { viewport, deviceScaleFactor: 2 },
+  ]),
 ]
 
 /** Tables and boxes that scroll sideways. */

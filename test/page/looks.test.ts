@@ -42,6 +42,22 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
     await page.setViewportSize({ width: 1280, height: 800 })
   }
 
+  /** At 200 % in a window of 1,024 by 768 pixels, what stays in place while a form scrolls leaves three quarters to it. */
+  const examineZoomed = async (view: string) => {
+    await page.setViewportSize({ width: 512, height: 384 })
+    const covered = await page.evaluate(() =>
+      [...document.querySelectorAll('body *')]
+        .filter((each) => /^(fixed|sticky)$/.test(getComputedStyle(each).position) && each.closest('table') === null)
+        .reduce((sum, each) => sum + each.getBoundingClientRect().height, 0),
+    )
+    expect({ view, overflow: await overflowOf(page), isCovered: covered > 384 / 4 }).toEqual({
+      view,
+      overflow: 0,
+      isCovered: false,
+    })
+    await page.setViewportSize({ width: 1280, height: 800 })
+  }
+
   /** No image, no script, and no character that turns the direction of what follows. A field holds the text as it is stored. */
   const hasOnlyText = async (view: string) => {
     const found = await page.locator('main').evaluate((main) => ({
@@ -70,6 +86,7 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
         await page.getByText('<script>alert(1)</script>‹U+202E›gnp.').first().waitFor()
       await examine(hash, hash === views[0] ? undefined : 'main')
       await hasOnlyText(hash)
+      if ((await page.locator('main form > .buttons').count()) > 0) await examineZoomed(hash)
     }
     await page.setViewportSize({ width: 320, height: 800 })
     await page.getByRole('button', { name: 'Menu' }).click()
@@ -77,7 +94,15 @@ describe.skipIf(!hasChromium)('the views (needs chromium)', () => {
     expect(await findBarriers(page)).toEqual([])
     await page.emulateMedia({ colorScheme: 'light' })
     expect([await findBarriers(page), await overflowOf(page)]).toEqual([[], 0])
+    await show('#/requests')
+    const [fold, time] = [page.getByRole('button', { name: /^Filters/ }), page.getByLabel('Time')]
+    expect(await time.isVisible()).toBe(false)
+    await fold.click()
+    await time.selectOption('1h')
+    expect([await fold.textContent(), await fold.getAttribute('aria-expanded')]).toEqual(['Filters (1)', 'true'])
+    expect([await findBarriers(page), await overflowOf(page)]).toEqual([[], 0])
     await page.setViewportSize({ width: 1280, height: 800 })
+    expect([await fold.isVisible(), await time.isVisible()]).toEqual([false, true])
     expect(page.problems).toEqual([])
   }, 120_000)
 

@@ -91,6 +91,17 @@ export function createFilters(page, filters, restart) {
   }
   const names = [...filters.map(({ name }) => name), ...(filters.includes(timeFilter) ? ['from', 'to'] : [])]
   const isSet = () => names.some((name) => page.query[name] !== undefined)
+  // On a narrow screen they would stand before the first row: there they are behind one button.
+  let isOpen = false
+  const toggle = () => {
+    isOpen = !isOpen
+    page.update()
+  }
+  const fold = () => {
+    const active = filters.filter(({ name }) => page.query[name] !== undefined).length
+    const text = active === 0 ? 'Filters' : `Filters (${active})`
+    return html`<button type="button" class="fold-filters" aria-expanded=${isOpen} @click=${toggle}>${text}</button>`
+  }
   const clear = () => set(Object.fromEntries([...names, 'search'].map((name) => [name, ''])))
   const find = async (/** @type {Filter} */ { name, complete }, /** @type {string} */ text) => {
     // A name that cannot be completed can still be typed.
@@ -124,7 +135,8 @@ export function createFilters(page, filters, restart) {
         return html`<div class="filter ${value === '' ? '' : 'set'}"><label for="filter-${filter.name}">${filter.label}</label>${control}</div>
           ${filter === timeFilter && value === 'range' ? range(page, set) : nothing}`
       })
-      return html`${shown}${isSet() ? html`<button type="button" class="quiet" @click=${clear}>Clear filters</button>` : nothing}`
+      const cleared = html`<button type="button" class="quiet" @click=${clear}>Clear filters</button>`
+      return html`${fold()}<div class="filter-set ${isOpen ? 'open' : ''}">${shown}${isSet() ? cleared : nothing}</div>`
     },
   }
 }
