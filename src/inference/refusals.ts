@@ -1,6 +1,6 @@
 // The inference requests that Latchkey refused itself, before any server got them: counted by key and reason, with the latest of each. They
 // are in memory only, since a client that sends too much must not fill a database. Requests that were forwarded are in the ledger.
-import type { Fault } from '../fault.ts'
+import type { Fault, FaultSubject } from '../fault.ts'
 import type { RequestInfo } from '../http/endpoint.ts'
 import { statusOf } from '../http/reply.ts'
 import { modelCharactersMax } from '../limits.ts'
@@ -15,6 +15,8 @@ export type RefusalGroup = {
   readonly keyId: string
   readonly status: number
   readonly reason: string
+  /** Whose limit refused the latest one. */
+  subject: FaultSubject | undefined
   message: string
   lastAt: number
   /** The newest first. */
@@ -53,7 +55,7 @@ export function createRefusals(now: () => number): Refusals {
       const name = `${keyId} ${status} ${reason}`
       const hours = new Uint32Array(hoursCounted)
       const group = groups.get(name) ?? {
-        ...{ organizationId, keyId, status, reason, message: '', lastAt: 0, samples: [] },
+        ...{ organizationId, keyId, status, reason, subject: undefined, message: '', lastAt: 0, samples: [] },
         ...{ hours, hour: hourOf(at) },
       }
       // The order of the map is that of the last refusals.
@@ -64,6 +66,7 @@ export function createRefusals(now: () => number): Refusals {
       const index = group.hour % hoursCounted
       group.hours[index] = (group.hours[index] ?? 0) + 1
       group.message = fault.message
+      group.subject = fault.subject
       group.lastAt = at
       const [newest] = group.samples
       if (newest === undefined || Math.abs(at - newest.at) >= sampleMilliseconds)

@@ -7,7 +7,7 @@ const hour = 3_600_000
 const start = 1_000 * hour
 const call = { organizationId: 'o', keyId: 'k', policyId: 'p', model: 'm' as unknown }
 const overBudget = new Fault('payment_required', 'Over the limit', { reason: 'budget_exceeded' })
-const tooMany = new Fault('rate_limited', 'Too many', { reason: 'key_rate' })
+const tooMany = new Fault('rate_limited', 'Too many', { reason: 'key_rate', subject: { kind: 'key', id: 'k' } })
 const made = () => {
   const refusals = createRefusals(() => start)
   let number = 0
@@ -27,6 +27,7 @@ test('a key and a reason are one row, the latest first', () => {
     ['key_rate', 1],
   ])
   expect(shown[0]).toMatchObject({ message: 'Over the limit', lastAt: start + 2_000, keyId: 'k', status: 402 })
+  expect(shown.map(({ subject }) => subject)).toEqual([undefined, { kind: 'key', id: 'k' }])
   expect(refusals.list('another', start)).toEqual([])
   expect(refusals.list(undefined, start + 3_000)).toHaveLength(2)
 })

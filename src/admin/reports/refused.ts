@@ -10,7 +10,7 @@ import { createRowNames } from './row-names.ts'
 const text = 'string | null'
 const time = type('string').configure({ format: 'date-time' })
 
-/** `requests` counts those of the last 24 hours; `samples` has the latest of them, at most one for each second. */
+/** `subject` is whose limit refused the latest one; `requests` counts those of the last 24 hours; `samples` has the latest of them, at most one for each second. */
 export const refusedResponse = type({
   since: time,
   data: type({
@@ -19,6 +19,7 @@ export const refusedResponse = type({
     status: 'number.integer',
     reason: 'string',
     message: 'string',
+    subject: type({ kind: "'key' | 'policy' | 'preset' | 'budget'", id: 'string' }).or('null'),
     requests: 'number.integer',
     last_at: time,
     samples: type({ at: time, request_id: 'string', model: text, policy_id: text, policy_name: text }).array(),
@@ -39,9 +40,9 @@ async function listRefused(
   const keyId = key === undefined ? undefined : await findKeyIdEver(registry, key, organization)
   const names = createRowNames(registry)
   const found = refusals.list(organizationId, now()).filter((group) => (keyId ?? group.keyId) === group.keyId)
-  const data = found.map(async ({ keyId, status, reason, message, requests, lastAt, samples }) => ({
+  const data = found.map(async ({ keyId, status, reason, message, subject = null, requests, lastAt, samples }) => ({
     ...{ key_id: keyId, key_name: (await names.key(keyId))?.name ?? null },
-    ...{ status, reason, message, requests, last_at: timeOf(lastAt) },
+    ...{ status, reason, message, subject, requests, last_at: timeOf(lastAt) },
     samples: await Promise.all(
       samples.map(async ({ at, requestId, model, policyId }) => ({
         ...{ at: timeOf(at), request_id: requestId, model, policy_id: policyId },

@@ -2,11 +2,22 @@
 /** @import { RefusedRequests } from '../../admin/transport/response-types.ts' */
 /** @import { Column, Content, Page } from '../types.ts' */
 import { get } from './client.js'
+import { createFilters } from './filters.js'
 import { html, nothing } from './lit-html.js'
 import { ago, at, badge, copyable, count, empty, loading, mono, stored } from './parts.js'
-import { deed } from './remedies.js'
 import { href } from './router.js'
 import { table } from './table.js'
+import { refusalText, refusalWords } from './words.js'
+
+/** @type {readonly (readonly [string, string])[]} */
+const reasons = [['', 'Any'], ...Object.entries(refusalWords)]
+
+/** @param {string} text @param {string} part */
+const includes = (text, part) => text.toLowerCase().includes(part.toLowerCase())
+
+/** @param {RefusedRequests | undefined} found @param {string} text */
+const keysIn = (found, text) =>
+  [...new Set(found?.data.map(({ key_name, key_id }) => key_name ?? key_id))].filter((name) => includes(name, text))
 
 /** Those that Latchkey refused itself. @param {Page} page @param {{ key?: string }} [only] @returns {() => Content} */
 export function refusedList(page, only = {}) {
@@ -15,32 +26,60 @@ export function refusedList(page, only = {}) {
   page.poll(async () => {
     found = await get('/usage/refused', only)
   }, 10)
+  const filters = createFilters(
+    page,
+    [
+      { name: 'reason', label: 'Reason', options: reasons },
+      .../** @type {import('./filters.js').Filter[]} */ (
+        only.key === undefined ? [{ name: 'key', label: 'Key', complete: async (text) => keysIn(found, text) }] : []
+      ),
+    ],
+    page.update,
+  )
   return () => {
     if (found === undefined) return loading()
-    const { data, since } = found
-    return html`<p class="muted">What the node that responded has refused in the last 24 hours, and since it started ${ago(since)}: counted by key and reason, with the latest of each.</p>
+    const { since } = found
+    const { reason, key } = page.query
+    const data = found.data.filter(
+      (each) =>
+        (reason ?? each.reason) === each.reason &&
+        (only.key !== undefined || key === undefined || includes(each.key_name ?? each.key_id, key)),
+    )
+    return html`<div class="tools" role="search">${filters.show()}</div>
+      <p class="muted">What the node that responded has refused in the last 24 hours, and since it started ${ago(since)}: counted by key and reason, with the latest of each.</p>
       ${table({
         label: 'Refused requests',
         isList: true,
         columns: refusedColumns(page).filter(({ title }) => title !== 'Key' || only.key === undefined),
         rows: data,
         key: ({ key_id, status, reason }) => `${key_id} ${status} ${reason}`,
-        empty: empty(
-          'Nothing was refused',
-          'Requests over a limit or budget, or for a model that is not allowed, appear here.',
-        ),
+        empty: filters.isSet()
+          ? html`<p class="muted">Nothing matches these filters.</p>`
+          : empty(
+              'Nothing was refused',
+              'Requests over a limit or budget, or for a model that is not allowed, appear here.',
+            ),
       })}`
   }
 }
 
 /** @typedef {RefusedRequests['data'][number]} Refused */
 
-/** Refusals that another limit of the key would not make. */
-const ofKeyLimit = new Set(['key_limit_spent', 'rate_limited', 'model_not_allowed', 'preset_not_allowed'])
+/** Where each kind of limit is changed, and who may. @type {Readonly<Record<string, { view: string, act: import('../types.ts').Act }>>} */
+const limits = {
+  key: { view: 'keys', act: 'keys.update' },
+  budget: { view: 'budgets', act: 'budgets.update' },
+  policy: { view: 'policies', act: 'policies.update' },
+}
 
-/** @param {Page} page @param {Refused} refused */
-function mend(page, { key_name: name, reason }) {
-  return name === null || !ofKeyLimit.has(reason) ? nothing : deed(page, 'keys.update', name)
+/** Where the limit is that refused it. @param {Page} page @param {Refused} refused @returns {Content} */
+function mend(page, { reason, subject }) {
+  if (reason === 'model_unpriced' && page.may('prices.set'))
+    return html`<a class="button" href="#/upstreams/prices/new">Set a price</a>`
+  const limit = limits[subject?.kind ?? '']
+  if (subject === null || limit === undefined || !page.may(limit.act)) return nothing
+  const text = reason.endsWith('_not_allowed') ? 'Change what is allowed' : 'Raise the limit'
+  return html`<a class="button" href=${href([limit.view, subject.id, 'edit'])}>${text}</a>`
 }
 
 /** @param {Page} page @returns {Column<Refused>[]} */
@@ -48,12 +87,13 @@ const refusedColumns = (page) => [
   { title: 'Status', isHeader: true, cell: ({ status }) => badge('bad', `${status}`) },
   {
     title: 'Reason',
-    cell: ({ reason, message }) => html`${stored(message, 160)} <span class="muted small mono">${reason}</span>`,
+    cell: ({ reason, message }) =>
+      html`<span title=${reason}>${refusalText(reason)}</span> <span class="muted small">${stored(message, 160)}</span>`,
   },
   {
     title: 'Key',
     cell: ({ key_id, key_name: name }) =>
-      name === null ? stored(key_id, 80) : html`<a href=${href(['keys'], { search: name })}>${stored(name, 80)}</a>`,
+      name === null ? stored(key_id, 80) : html`<a href=${href(['keys', key_id])}>${stored(name, 80)}</a>`,
   },
   { title: 'Requests', align: 'end', cell: ({ requests }) => count(requests) },
   { title: 'Last', cell: ({ last_at: last }) => ago(last) },

@@ -1,4 +1,5 @@
-// Texts of the server in the words of the page: messages about a field with its label, advice without its commands, and what changed.
+// Texts of the server in the words of the page: messages about a field with its label, advice without its commands, what
+// changed, and why requests were refused.
 
 /** @param {string} label @param {string} name of the field @param {string} message */
 export function inFormWords(label, name, message) {
@@ -52,4 +53,24 @@ export function changeText(before, after) {
   })
   if (names.length > fieldsShown) shown.push(`${names.length - fieldsShown} more`)
   return shown.join('; ') || 'Nothing differs'
+}
+
+/** Why requests were refused before any server got them. @type {Readonly<Record<string, string>>} */
+export const refusalWords = {
+  key_limit_spent: 'Budget of the key spent',
+  budget_spent: 'Budget spent',
+  budget_held: 'Budget held by open requests',
+  budget_values_exceeded: 'Budget has too many values',
+  key_rate: 'Rate of the key reached',
+  queue_full: 'Too many waiting requests',
+  model_not_allowed: 'Model not allowed',
+  preset_not_allowed: 'Preset not allowed',
+  model_unpriced: 'Model without a price',
+  attribution_header: 'Attribution missing or invalid',
+}
+
+/** A reason without its own words reads as its name. @param {string} reason */
+export function refusalText(reason) {
+  const text = refusalWords[reason] ?? reason.replaceAll('_', ' ')
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
