@@ -149,6 +149,12 @@ export function actsOf(role: Role | null): string[] {
   return Object.keys(weakestRoles).filter((act) => mayDo(role, act))
 }
 
+/** By what a role may not do, but a management key with another role may: the weakest role that may. */
+export function neededRolesOf(role: Role | null): Record<string, Role> {
+  const needed = Object.entries(weakestRoles).filter(([, weakest]) => weakest !== null && !isAtLeast(role, weakest))
+  return Object.fromEntries(needed) as Record<string, Role>
+}
+
 /** What a call does, so far as the table distinguishes it. */
 export function actOf(operation: string, input: unknown): string {
   const isDraft = (input as { dry_run?: unknown } | null)?.dry_run === true

@@ -17,6 +17,7 @@ export type Session = {
   person: { name: string; issuer_url: string; subject: string; policy_id: string; policy_name: string | null } | null
   role: string | null
   may: readonly string[]
+  needs: Readonly<Partial<Record<Act, string>>>
   expires_at: string
 }
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { operations } from '../../src/admin/operations.ts'
 import { askServer } from '../../src/admin/transport/client.ts'
-import { actOf, actsOf, isAtLeast, mayDo, roleOfNew, weakestRoles } from '../../src/keys/roles.ts'
+import { actOf, actsOf, isAtLeast, mayDo, neededRolesOf, roleOfNew, weakestRoles } from '../../src/keys/roles.ts'
 import { listEndpoints } from '../../src/server/all-endpoints.ts'
 import { socketPathFor } from '../../src/settings/config.ts'
 
@@ -242,4 +242,15 @@ describe('an auditor', () => {
       body: expect.not.stringContaining('tlog-proof'),
     })
   })
+})
+
+test('what a role may not do names the weakest role that may, unless no management key may', () => {
+  for (const role of roles) {
+    const needed = neededRolesOf(role)
+    const others = Object.entries(weakestRoles).filter(([act, weakest]) => weakest !== null && !mayDo(role, act))
+    expect(Object.entries(needed)).toEqual(others as [string, Role][])
+    for (const [act, other] of Object.entries(needed)) expect(mayDo(other, act)).toBe(true)
+  }
+  expect(neededRolesOf('viewer')).toMatchObject({ 'policies.create': weakestRoles['policies.create'] })
+  expect(neededRolesOf('admin')).toEqual({})
 })

@@ -6,6 +6,8 @@ import { examples } from '../../scripts/shared/config-examples.ts'
 import { conditionEnvironment } from '../../src/federation/condition/compile.ts'
 import { lintPolicy } from '../../src/federation/lint/lint.ts'
 import { runPolicyTest } from '../../src/federation/policy-test.ts'
+import { type Block, readMarkdown } from '../../src/manual/markdown.ts'
+import { topics } from '../../src/manual/topics.ts'
 
 type Answers = Record<string, string>
 type Rules = { subject: string; condition: string }
@@ -13,11 +15,12 @@ type Card = { label: string; recipe?: string; questions: { name: string; options
 
 // Not paths that TypeScript follows: the page has its own types.
 const assets = `${import.meta.dirname}/../../src/page/assets`
-const { platforms, rulesOf, answersIn, guessPlatform } = (await import(`${assets}/platforms.js`)) as {
+const { platforms, rulesOf, answersIn, guessPlatform, linesForWorkload } = (await import(`${assets}/platforms.js`)) as {
   platforms: Record<string, Card>
   rulesOf: (platform: string, answers: Answers) => Rules
   answersIn: (platform: string, claims: object) => Answers
   guessPlatform: (url: string, claims?: object) => string
+  linesForWorkload: (section: Block[]) => Block[]
 }
 Object.assign(globalThis, { location: { hash: '' } })
 const { policyFrom, claimsIn } = (await import(`${assets}/from-token.js`)) as {
@@ -161,5 +164,36 @@ describe('a policy from a token', () => {
     const { condition } = rulesOf('okta', { client: 'a" || true || "' })
     expect(condition).toBe('claims.cid == "a\\" || true || \\""')
     expect(claimsIn('claims.a == "x" && has(claims["b.c/d"]) && subject != ""')).toEqual(['a', 'b.c/d'])
+  })
+})
+
+describe('the lines for the workload of a policy that exists', () => {
+  const blocks = readMarkdown(topics.get('recipes') ?? '')
+  const sectionOf = (heading: string) => {
+    const start = blocks.findIndex((block) => block.kind === 'heading' && block.text === heading) + 1
+    const length = blocks.slice(start).findIndex((block) => block.kind === 'heading' && block.level <= 2)
+    return blocks.slice(start, start + length)
+  }
+  const recipes = Object.values(platforms).flatMap(({ recipe }) => recipe ?? [])
+
+  test.each(recipes)('of %s have no word about how to write the policy', (recipe) => {
+    const lines = linesForWorkload(sectionOf(recipe))
+    expect(lines.length).toBeGreaterThan(0)
+    expect(JSON.stringify(lines)).not.toMatch(/Policy: |latchkey policies create|sub` of one of your tokens/)
+  })
+
+  test('for GitHub keep the permission that a checkout needs', () => {
+    const [first] = linesForWorkload(sectionOf('GitHub Actions'))
+    const { permissions } = parse(first?.kind === 'code' ? first.text.replaceAll('\\', '') : '') as {
+      permissions: object
+    }
+    expect(permissions).toEqual({ contents: 'read', 'id-token': 'write' })
+  })
+
+  test('keep what gets the token where a command for the policy stood before it', () => {
+    const code = linesForWorkload(sectionOf('Keycloak')).flatMap((block) => (block.kind === 'code' ? [block.text] : []))
+    expect(code).toEqual([expect.stringMatching(/^JWT=\$\(curl .*client_credentials/s)])
+    const section = sectionOf('Python: `openai`')
+    expect(linesForWorkload(section)).toEqual(section)
   })
 })

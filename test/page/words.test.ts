@@ -1,14 +1,18 @@
 // Texts that commands and the page share name no command on the page, and do not speak of the page as of another place.
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { Glob } from 'bun'
 import { lintRules } from '../../src/federation/lint/rules.ts'
 import { readMarkdown } from '../../src/manual/markdown.ts'
 import { topics } from '../../src/manual/topics.ts'
 
 // Not a path that TypeScript follows: the page has its own types.
-const { withoutCommands, adviceOf, changeText } = (await import(
+const { withoutCommands, adviceOf, changeText, refusalWords, refusalText } = (await import(
   `${import.meta.dirname}/../../src/page/assets/words.js`
 )) as {
   withoutCommands: (text: string) => string
+  refusalWords: Record<string, string>
+  refusalText: (reason: string) => string
   changeText: (before: object | null, after: object | null) => string
   adviceOf: (action: string) => { words: string; topics: string[] }
 }
@@ -58,4 +62,14 @@ test.each([
   [{ a: 1, b: 1, c: 1, d: 1 }, { a: 2, b: 2, c: 2, d: 2 }, 'a: 1 → 2; b: 1 → 2; c: 1 → 2; 1 more'],
 ])('the change from %j to %j reads as what it did', (before, after, text) => {
   expect(changeText(before, after)).toBe(text)
+})
+
+test('each refusal that has words is one of a request, and another reads as its name', () => {
+  const rooms = ['keys', 'inference', 'spending', 'presets'].map((room) => `${import.meta.dirname}/../../src/${room}`)
+  const sources = rooms.flatMap((room) =>
+    [...new Glob('**/*.ts').scanSync(room)].map((path) => readFileSync(`${room}/${path}`, 'utf8')),
+  )
+  const isReason = (name: string) => sources.some((source) => source.includes(`reason: '${name}'`))
+  expect(Object.keys(refusalWords).filter((name) => !isReason(name))).toEqual([])
+  expect(refusalText('body_too_large')).toBe('Body too large')
 })

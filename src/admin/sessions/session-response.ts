@@ -5,7 +5,7 @@ import { roles } from '../../../db/schema/value-names.ts'
 import { findWorkspace } from '../../../db/tables/organizations.ts'
 import { isEntitled } from '../../federation/policy-binding.ts'
 import type { Key } from '../../keys/api-key.ts'
-import { actsOf } from '../../keys/roles.ts'
+import { actsOf, neededRolesOf } from '../../keys/roles.ts'
 import { endOf, type Session } from '../../page/sessions.ts'
 import { type } from '../../values/shape.ts'
 import type { Needs } from '../operation/context.ts'
@@ -23,7 +23,7 @@ const personShape = type({
   policy_name: 'string | null',
 }).or('null')
 
-/** `may`: the names of what the role allows (roles.ts). `session_id` and `expires_at` are null where an API key was used instead of a session. */
+/** `may`: the names of what the role allows (roles.ts); `needs`: the weakest role for each of the others. `session_id` and `expires_at` are null where an API key was used instead of a session. */
 export const identityResponse = type({
   session_id: 'string | null',
   organization: type({ id: 'string', name: 'string', plan: 'string', workload_identity: 'boolean' }),
@@ -32,6 +32,7 @@ export const identityResponse = type({
   person: personShape,
   role: type.enumerated(...roles).or('null'),
   may: 'string[]',
+  needs: { '[string]': type.enumerated(...roles) },
   read_only: 'boolean',
   expires_at: time.or('null'),
 }).configure({ title: 'Identity' })
@@ -78,6 +79,7 @@ export async function showIdentity(
     person: row === undefined ? null : showPerson(registry, row),
     role: key.role,
     may: actsOf(key.role),
+    needs: neededRolesOf(key.role),
     read_only: key.kind !== 'management',
     expires_at: row === undefined ? null : timeOf(endOf(row)),
   }

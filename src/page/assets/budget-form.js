@@ -127,7 +127,7 @@ export function budgetForm(page, id) {
   }, 86_400)
   return () => {
     const { draft, busy, isReady } = edited
-    if (!page.may('budgets.create')) return mayNot(page)
+    if (!page.may('budgets.create')) return mayNot(page, 'budgets.create')
     if (!isReady) return loading()
     const asked = {
       onSubmit: () => void save(edited, id),

@@ -58,7 +58,7 @@ export function editor(page, asked) {
     })
   const needed = Object.entries(table).flatMap(([name, { isNeeded }]) => (isNeeded ? [name] : []))
   return () => {
-    if (!page.may(act)) return mayNot(page)
+    if (!page.may(act)) return mayNot(page, act)
     if (!edited.isReady) return loading()
     const { values } = edited.draft
     const shown = { onSubmit, submit, busy: edited.busy, cancel: href(back), extra: unsavedMark(edited) }

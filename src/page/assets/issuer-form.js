@@ -131,7 +131,7 @@ export function issuerForm(page, id) {
     if (!edited.isReady) await openIssuer(edited)
   }, 86_400)
   return () => {
-    if (!page.may('issuers.add')) return mayNot(page)
+    if (!page.may('issuers.add')) return mayNot(page, 'issuers.add')
     if (!edited.isReady) return loading()
     const { draft, busy } = edited
     const onSubmit = () => void save(edited)

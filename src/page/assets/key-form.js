@@ -68,7 +68,7 @@ export function keyForm(page, hash) {
   }, 86_400)
   return () => {
     const { draft, busy, isReady } = edited
-    if (!page.may('keys.create')) return mayNot(page)
+    if (!page.may('keys.create')) return mayNot(page, 'keys.create')
     if (!isReady) return loading()
     const asked = {
       onSubmit: () => void save(edited, hash),

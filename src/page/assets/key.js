@@ -34,6 +34,8 @@ import { table } from './table.js'
 import { usagePanel } from './usage.js'
 
 const path = '/keys'
+/** What it spent is watched while requests run. */
+const secondsBetween = 5
 const periods = { daily: 'a day', weekly: 'a week', monthly: 'a month' }
 
 /** @param {Key} key */
@@ -86,7 +88,7 @@ export function keyDetails(page, hash) {
     page.title(key?.name ?? '')
     if (key?.kind === 'inference') users = await policiesOf(hash)
     doWanted(page, { rotate, disable, delete: remove })
-  })
+  }, secondsBetween)
   const impact = async () => {
     const { data, total_count: total } = await policiesOf(hash, { state: 'enabled' })
     return html`<p>Requests with this key are refused at once, also those of access tokens that act as it. ${total === 0 ? 'No enabled policy uses it.' : html`New exchanges under ${count(total)} enabled ${total === 1 ? 'policy' : 'policies'} stop too:`}</p>

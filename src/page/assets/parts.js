@@ -195,11 +195,12 @@ export function callout(tone, content, isAlert = false) {
   return html`<div class="callout ${tone}" role=${isAlert ? 'alert' : nothing}>${icon(tone)}<div>${content}</div></div>`
 }
 
-/** What a form shows to who may not save it. @param {Pick<Page, 'session'>} page */
-export function mayNot({ session }) {
+/** What a form shows to who may not save it. @param {Pick<Page, 'session'>} page @param {import('../types.ts').Act} act */
+export function mayNot({ session: { role, needs } }, act) {
+  const needed = needs[act] ?? 'admin'
   return callout(
     'info',
-    `The role ${session.role} may not do this: sign in with a management key that has a stronger role.`,
+    `The role ${role} may not do this. It needs the role ${needed}${needed === 'admin' ? '' : ' or a stronger one'}: sign in with a management key that has it.`,
   )
 }
 

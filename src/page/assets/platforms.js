@@ -396,3 +396,22 @@ export function guessPlatform(issuerUrl, claims = {}) {
   if (textAt(claims, 'sub').startsWith('spiffe:')) return 'spiffe'
   return marks.find(([claim]) => claim in claims)?.[1] ?? 'other'
 }
+
+/** Commands that make issuer and policy, with their further lines. */
+const adminCommands = /^latchkey (?:issuers|policies) .*\n?(?:[ \t]+.*\n?)*/gm
+
+/**
+ * The lines for the workload, of a section of the manual: the policy exists, so nothing explains or makes it.
+ * @param {readonly import('../types.ts').Block[]} section
+ */
+export function linesForWorkload(section) {
+  const isForWorkload = (/** @type {import('../types.ts').Block} */ block) => block.kind !== 'code' || block.text !== ''
+  const rest = section
+    .map((block) =>
+      block.kind === 'code' ? { ...block, text: block.text.replaceAll(adminCommands, '').trim() } : block,
+    )
+    .filter(isForWorkload)
+  const explains = rest.some((block) => block.kind === 'paragraph' && block.text.includes('Policy:'))
+  const first = rest.findIndex(({ kind }) => kind === 'code')
+  return explains ? rest.slice(Math.max(first, 0)) : rest
+}

@@ -39,7 +39,7 @@ export function policyForm(page, id) {
   }, 86_400)
   const conditionField = createCodeField(page, () => edited.claims)
   return () => {
-    if (!page.may('policies.create')) return mayNot(page)
+    if (!page.may('policies.create')) return mayNot(page, 'policies.create')
     if (!edited.isReady) return loading()
     const onSubmit = () => void save(edited)
     return html`${planNotice(page)}<div class="columns">
@@ -205,7 +205,8 @@ function pastExchanges({ since, exchanges, accepted_before, accepted_after, gain
   return html`<div class="card"><h3>Past exchanges</h3>
     ${facts([
       ['Since', at(since)],
-      ['Accepted', `${count(accepted_before)} of ${count(exchanges)} before, ${count(accepted_after)} after`],
+      ['Exchanges of the issuer', `${count(exchanges)}, under any of its policies`],
+      ['Accepted by this policy', `${count(accepted_before)} as saved, ${count(accepted_after)} as edited`],
     ])}
     ${changed.map(([what, number, example]) =>
       number === 0

@@ -98,7 +98,7 @@ export function presetForm(page, slug) {
       go(['presets', edited.draft.values.slug.trim()])
     })
   return () => {
-    if (!page.may('presets.save')) return mayNot(page)
+    if (!page.may('presets.save')) return mayNot(page, 'presets.save')
     if (!edited.isReady) return loading()
     const { draft, busy } = edited
     const asked = {

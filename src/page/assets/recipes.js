@@ -7,7 +7,7 @@ import { html } from './lit-html.js'
 import { readTopic } from './manual.js'
 import { markdown } from './markdown.js'
 import { code, loading } from './parts.js'
-import { guessPlatform, platforms } from './platforms.js'
+import { guessPlatform, linesForWorkload, platforms } from './platforms.js'
 
 /** The names of the choices, with the headings of the manual. @type {Record<string, string>} */
 const headings = {
@@ -45,7 +45,7 @@ export function recipes(page, { id, audience, issuer_url: issuer }) {
       .replace(/the id of the policy(?=\n|$)|\$\{\{ vars\.LATCHKEY_POLICY \}\}/g, id)
   const shown = [
     ...(withScript.includes(chosen) ? sectionOf('Print a token for other programs') : []),
-    ...sectionOf(heading),
+    ...linesForWorkload(sectionOf(heading)),
   ]
   const filled = shown.map((block) => ('text' in block ? { ...block, text: fill(block.text) } : block))
   return html`${choice({
