@@ -10,6 +10,7 @@ import litRepeat from '../../node_modules/lit-html/directives/repeat.js' with { 
 import litHtml from '../../node_modules/lit-html/lit-html.js' with { type: 'text' }
 
 import { modulesOf, squeezedCss, withoutComments } from './asset-text.ts'
+import appearanceJs from './assets/appearance.js' with { type: 'text' }
 import auditLogJs from './assets/audit-log.js' with { type: 'text' }
 import budgetAmountsJs from './assets/budget-amounts.js' with { type: 'text' }
 import budgetFormJs from './assets/budget-form.js' with { type: 'text' }
@@ -111,6 +112,7 @@ const indexText: unknown = indexHtml
 const ours = {
   'index.html': String(indexText),
   'icon.svg': iconSvg,
+  'appearance.js': appearanceJs,
   'chart-scale.js': chartScaleJs,
   'chart.js': chartJs,
   'bulk.js': bulkJs,

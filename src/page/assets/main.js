@@ -1,5 +1,6 @@
 // Starts the page: session, frame, and the view that the address names. Views get a Page (types.ts).
 /** @import { OwnedPage, Session, View } from '../types.ts' */
+import { applyAppearance } from './appearance.js'
 import { asProblem, forgetLists, noteSession, send, whenSignedOut } from './client.js'
 import { askToLeave, closeDialogs, confirm, isHeld } from './dialog.js'
 import { forgetDrafts } from './drafts.js'
@@ -11,6 +12,7 @@ import { listenForKeys } from './palette.js'
 import { empty, loading, problem } from './parts.js'
 import { go, keepView, markPlace, readPlace, returnToPlace } from './router.js'
 import { readSession, showSignIn, signInOver, takeLink } from './sign-in.js'
+import { listenInRows } from './table.js'
 import { findEntry, groups } from './views.js'
 import { isSame } from './you.js'
 
@@ -183,7 +185,9 @@ async function arrive() {
 }
 
 history.scrollRestoration = 'manual'
+applyAppearance()
 prepareNotices()
+listenInRows()
 listenForKeys(
   () => session,
   () => void signOut(),

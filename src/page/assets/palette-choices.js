@@ -1,5 +1,6 @@
 // What the palette offers: views, actions, and objects by their names. An action can be on one of several objects: it then asks which one.
 /** @import { Session } from '../types.ts' */
+import { appearances, setAppearance } from './appearance.js'
 import { get } from './client.js'
 import { go, goToDo } from './router.js'
 import { groups } from './views.js'
@@ -24,7 +25,14 @@ const creating = 'new create add'
  */
 /** @type {readonly Deed[]} */
 const deeds = [
-  { title: 'Rotate a key', act: 'keys.rotate', view: 'keys', does: 'rotate', isToOne: true },
+  {
+    title: 'Rotate a key',
+    act: 'keys.rotate',
+    view: 'keys',
+    only: { state: 'enabled' },
+    does: 'rotate',
+    isToOne: true,
+  },
   {
     title: 'Disable a key',
     act: 'keys.disable',
@@ -79,6 +87,10 @@ export function ownChoices({ may }) {
       open: () => go([view, 'new']),
     })),
     ...deeds.filter(({ act }) => may.includes(act)).map(choiceOf),
+    ...Object.entries(appearances).map(([name, title]) => ({
+      ...{ title: `Appearance: ${title}`, kind: 'action', words: `${name} mode theme` },
+      open: () => setAppearance(name),
+    })),
   ]
 }
 
@@ -105,23 +117,29 @@ export async function findObjects(text) {
   return (await Promise.all(found.map((each) => each.catch(() => [])))).flat()
 }
 
-/** The objects to which it can be done. @param {Deed} deed @param {string} text @returns {Promise<Choice[]>} */
-export async function findTargets({ view, only, does = '' }, text) {
+/** The objects to which the caller can do it. @param {Session} session @param {Deed} deed @param {string} text @returns {Promise<Choice[]>} */
+export async function findTargets({ role }, { view, only, does = '' }, text) {
   const kind = kinds.find((each) => each.view === view)
   if (kind === undefined) return []
   const rows = await rowsOf(kind, text, shownMax, only)
-  return rows.map((row) => ({ title: row.name ?? '', kind: '', open: () => goToDo([view, row[kind.id] ?? ''], does) }))
+  // A key that may do more than the caller is not theirs to change.
+  const own = rows.filter((row) => row.role !== 'admin' || role === 'admin')
+  return own.map((row) => ({
+    ...{ title: row.name ?? '', kind: row.role ?? '' },
+    open: () => goToDo([view, row[kind.id] ?? ''], does),
+  }))
 }
 
 /** “pause docs”: what the first word does, to each of those that the others name. @param {Session} session @param {string} text @returns {Promise<Choice[]>} */
-export async function findDone({ may }, text) {
+export async function findDone(session, text) {
+  const { may } = session
   const [, verb = '', name = ''] = /^(\S+)\s+(?:an? (?:key|policy|budget)\s+)?(.+)$/.exec(text.toLowerCase()) ?? []
   const meant = deeds.filter(
     ({ title, isToOne, act }) => isToOne && may.includes(act) && title.toLowerCase().startsWith(`${verb} `),
   )
   if (verb === '' || name === '') return []
   const found = meant.map(async (deed) =>
-    (await findTargets(deed, name)).map((each) => ({
+    (await findTargets(session, deed, name)).map((each) => ({
       ...each,
       title: `${deed.title.split(' ')[0]} ${each.title}`,
       kind: 'action',

@@ -49,7 +49,7 @@ function createFinder(session, signOut, update) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   const find = (/** @type {string} */ name) =>
-    deed !== undefined ? findTargets(deed, name) : name === '' ? Promise.resolve([]) : findAll(name)
+    deed !== undefined ? findTargets(session, deed, name) : name === '' ? Promise.resolve([]) : findAll(name)
   const findAll = async (/** @type {string} */ name) =>
     (await Promise.all([findDone(session, name), findObjects(name)])).flat()
   const search = async () => {
@@ -143,6 +143,8 @@ function showKeys() {
       `g ${letter}`,
       groups.flatMap(({ entries }) => entries).find(({ name }) => name === view)?.title ?? view,
     ]),
+    ['↑ ↓ ← →', 'in a list, to other rows, and to what else is in a row'],
+    ['Ctrl Enter', 'save a form'],
     ['?', 'this help'],
   ]
   openDialog(

@@ -1,5 +1,5 @@
 // Tables. `table({ label, columns, rows, key, empty })` shows rows; a row with the same key is the same row after a refresh. listing.js adds
-// search, filters, paging and refreshing.
+// search, filters, paging and refreshing. In lists, Tab stops once in each row, and the arrow keys lead to other rows and to what else is in a row.
 /** @import { Column, Content } from '../types.ts' */
 /** @import { Choosing } from './bulk.js' */
 import { html, nothing } from './lit-html.js'
@@ -95,4 +95,57 @@ function cell({ title, cell: show, align: side, isHeader }, row) {
   return isHeader === true
     ? html`<th scope="row" role="rowheader" class=${align}>${label}<div>${show(row)}</div></th>`
     : html`<td role="cell" class=${align}>${label}<div>${show(row)}</div></td>`
+}
+
+const controls = 'a[href], button, input, select, summary, [tabindex]'
+
+/** The controls of a row, the link first that it is; what somebody opened in it keeps its own order. @param {Element} row */
+function controlsOf(row) {
+  const all = /** @type {HTMLElement[]} */ ([...row.querySelectorAll(controls)])
+  const own = all.filter((each) => each.tagName === 'SUMMARY' || each.closest('details') === null)
+  const main = row.querySelector('th a') ?? own[0]
+  return { own, main }
+}
+
+/** Rows arrive and change at any time, so that this runs when somebody presses Tab. */
+function keepOneStop() {
+  for (const row of document.querySelectorAll('.list > table > tbody > tr')) {
+    const { own, main } = controlsOf(row)
+    for (const each of own) each.tabIndex = each === main ? 0 : -1
+  }
+}
+
+/** @param {KeyboardEvent} event */
+function moveInRows(event) {
+  const at = /** @type {HTMLElement} */ (event.target)
+  const row = at.closest('.list > table > tbody > tr')
+  if (row === null || at.matches('select, input:not([type="checkbox"])')) return
+  const { own } = controlsOf(row)
+  const place = own.indexOf(at)
+  if (place < 0) return
+  const side = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+  const next = { ArrowUp: row.previousElementSibling, ArrowDown: row.nextElementSibling }[event.key]
+  const to = side === undefined ? next && sameIn(next, own, at) : own[place + side]
+  if (!to) return
+  event.preventDefault()
+  to.focus()
+}
+
+/** The same control of another row, or its link. @param {Element} row @param {readonly HTMLElement[]} own @param {HTMLElement} at */
+function sameIn(row, own, at) {
+  const { own: others, main } = controlsOf(row)
+  return others.length === own.length ? others[own.indexOf(at)] : /** @type {HTMLElement | undefined} */ (main)
+}
+
+/** Listens until the page is left. */
+export function listenInRows() {
+  addEventListener(
+    'keydown',
+    (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return
+      if (event.key === 'Tab') keepOneStop()
+      else if (event.key.startsWith('Arrow')) moveInRows(event)
+    },
+    true,
+  )
 }
