@@ -171,8 +171,8 @@ function fromExchange(page, { request_id: id, policy_id: policy, recorded_claims
   if (recorded == null || !page.may('policies.update')) return nothing
   const claims = { ...recorded.claims, sub: subject }
   const create = async () => createPolicyFrom({ issuerUrl: issuer_url, claims })
-  return html`${policy === null ? nothing : button(page, 'Make a test of this exchange', () => addTest(id, policy))}
-    ${issuer_url === null || recorded.key !== undefined ? nothing : button(page, 'Create a policy from this exchange', create)}`
+  return html`${policy === null ? nothing : button(page, 'Make a test', () => addTest(id, policy), '', 'Make a test of this exchange')}
+    ${issuer_url === null || recorded.key !== undefined ? nothing : button(page, 'Create a policy', create, '', 'Create a policy from this exchange')}`
 }
 
 /** @param {string} requestId @param {string} policy */

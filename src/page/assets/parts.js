@@ -131,11 +131,11 @@ export function unknownCost(words = 'unknown') {
   return html`<span class="muted" title=${why}>${words}</span>`
 }
 
-/** The same for a cell. @param {Spent} sums */
-export function spend(sums) {
+/** The same for a cell. @param {Spent} sums @param {(value: number) => string} [format] that of its column */
+export function spend(sums, format = money) {
   if (isUnknown(sums)) return unknownCost()
-  if (sums.requests_without_cost === 0) return money(sums.cost)
-  return html`${money(sums.cost)} ${unknownCost(`(${unknownText(sums)})`)}`
+  if (sums.requests_without_cost === 0) return format(sums.cost)
+  return html`${format(sums.cost)} ${unknownCost(`(${unknownText(sums)})`)}`
 }
 
 /** @param {string} text @param {string} [label] what is copied, for screen readers */

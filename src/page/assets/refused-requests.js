@@ -4,7 +4,7 @@
 import { get } from './client.js'
 import { createFilters } from './filters.js'
 import { html, nothing } from './lit-html.js'
-import { ago, at, badge, copyable, count, empty, loading, mono, stored } from './parts.js'
+import { ago, at, badge, copyable, count, empty, loading, mono, stored, visible } from './parts.js'
 import { href } from './router.js'
 import { table } from './table.js'
 import { refusalText, refusalWords } from './words.js'
@@ -88,7 +88,7 @@ const refusedColumns = (page) => [
   {
     title: 'Reason',
     cell: ({ reason, message }) =>
-      html`<span title=${reason}>${refusalText(reason)}</span> <span class="muted small">${stored(message, 160)}</span>`,
+      html`<span class="line" title=${`${visible(message)} (${reason})`}>${refusalText(reason)} <span class="muted small">${stored(message, 160)}</span></span>`,
   },
   {
     title: 'Key',

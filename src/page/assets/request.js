@@ -21,9 +21,9 @@ export function errorOf({ status, completed, client_left: left, error }) {
   return word === null ? html`<span class="muted">–</span>` : html`<span class="mono">${word}</span>`
 }
 
-/** @param {InferenceRequest} request */
-export function costOf({ cost, total_tokens: tokens }) {
-  if (cost !== null) return money(cost)
+/** @param {InferenceRequest} request @param {(value: number) => string} [format] that of its column */
+export function costOf({ cost, total_tokens: tokens }, format = money) {
+  if (cost !== null) return format(cost)
   return tokens === null ? html`<span class="muted">–</span>` : unknownCost()
 }
 

@@ -7,7 +7,7 @@ import { createTabs } from './details.js'
 import { namesOf, timeFilter, times } from './filters.js'
 import { createListing } from './listing.js'
 import { html, nothing } from './lit-html.js'
-import { ago, brief, count, empty, stored } from './parts.js'
+import { ago, brief, count, empty, moneyAlike, stored } from './parts.js'
 import { refusedList } from './refused-requests.js'
 import { costOf, errorOf, milliseconds, requestDetails, statusOf } from './request.js'
 import { href } from './router.js'
@@ -21,50 +21,53 @@ function whoOf({ key_name, key_id, policy_name, subject }) {
   return html`<span title=${subject ?? nothing}>${key} <span class="muted">by ${stored(policy_name, 60)}</span></span>`
 }
 
-/** @type {Column<InferenceRequest>[]} */
-const columns = [
-  {
-    title: 'Time',
-    isHeader: true,
-    cell: ({ at, request_id: id }) => html`<a href=${href(['requests', id])}>${ago(at)}</a>`,
-  },
-  { title: 'Status', cell: statusOf, value: ({ status }) => status },
-  {
-    title: 'Model',
-    cell: ({ model, model_asked: asked }) => brief(model ?? asked, 'model', 30),
-    value: (row) => row.model,
-  },
-  {
-    title: 'Server',
-    cell: ({ upstream, attempts }) =>
-      html`${stored(upstream, 40)}${attempts !== null && attempts > 1 ? html` <span class="muted" title="Earlier servers failed">attempt ${count(attempts)}</span>` : nothing}`,
-    value: ({ upstream }) => upstream,
-  },
-  {
-    title: 'Tokens',
-    align: 'end',
-    cell: ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: all }) =>
-      all === null
-        ? html`<span class="muted">–</span>`
-        : html`<span title=${`${count(prompt ?? 0)} of the prompt, ${count(completion ?? 0)} of the response`}>${count(all)}</span>`,
-    value: ({ total_tokens: all }) => all,
-  },
-  { title: 'Cost', align: 'end', cell: costOf, value: ({ cost }) => cost },
-  {
-    title: 'First byte',
-    align: 'end',
-    cell: (row) => milliseconds(row.first_byte_milliseconds),
-    value: (row) => row.first_byte_milliseconds,
-  },
-  {
-    title: 'Duration',
-    align: 'end',
-    cell: (row) => milliseconds(row.duration_milliseconds),
-    value: (row) => row.duration_milliseconds,
-  },
-  { title: 'Error', cell: errorOf },
-  { title: 'Who', cell: whoOf },
-]
+/** @param {readonly InferenceRequest[]} rows whose costs stand below each other @returns {Column<InferenceRequest>[]} */
+function columnsOf(rows) {
+  const format = moneyAlike(rows.map(({ cost }) => cost ?? 0))
+  return [
+    {
+      title: 'Time',
+      isHeader: true,
+      cell: ({ at, request_id: id }) => html`<a href=${href(['requests', id])}>${ago(at)}</a>`,
+    },
+    { title: 'Status', cell: statusOf, value: ({ status }) => status },
+    {
+      title: 'Model',
+      cell: ({ model, model_asked: asked }) => brief(model ?? asked, 'model', 30),
+      value: (row) => row.model,
+    },
+    {
+      title: 'Server',
+      cell: ({ upstream, attempts }) =>
+        html`${stored(upstream, 40)}${attempts !== null && attempts > 1 ? html` <span class="muted" title="Earlier servers failed">attempt ${count(attempts)}</span>` : nothing}`,
+      value: ({ upstream }) => upstream,
+    },
+    {
+      title: 'Tokens',
+      align: 'end',
+      cell: ({ prompt_tokens: prompt, completion_tokens: completion, total_tokens: all }) =>
+        all === null
+          ? html`<span class="muted">–</span>`
+          : html`<span title=${`${count(prompt ?? 0)} of the prompt, ${count(completion ?? 0)} of the response`}>${count(all)}</span>`,
+      value: ({ total_tokens: all }) => all,
+    },
+    { title: 'Cost', align: 'end', cell: (row) => costOf(row, format), value: ({ cost }) => cost },
+    {
+      title: 'First byte',
+      align: 'end',
+      cell: (row) => milliseconds(row.first_byte_milliseconds),
+      value: (row) => row.first_byte_milliseconds,
+    },
+    {
+      title: 'Duration',
+      align: 'end',
+      cell: (row) => milliseconds(row.duration_milliseconds),
+      value: (row) => row.duration_milliseconds,
+    },
+    { title: 'Error', cell: errorOf },
+    { title: 'Who', cell: whoOf },
+  ]
+}
 
 /** @type {readonly Filter[]} */
 const filters = [
@@ -129,7 +132,7 @@ export function requestList(page, only = {}) {
   return () =>
     listing.show({
       label: 'Inference requests',
-      columns,
+      columns: columnsOf(listing.rows() ?? []),
       empty: empty(
         'No requests',
         'Requests that a server got appear here when they end.',

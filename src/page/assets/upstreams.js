@@ -6,7 +6,21 @@ import { asProblem, get, segment, send } from './client.js'
 import { priceForm, upstreamForm } from './installation-forms.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
-import { ago, at, badge, button, callout, count, empty, heading, loading, money, mono, stored } from './parts.js'
+import {
+  ago,
+  at,
+  badge,
+  button,
+  callout,
+  count,
+  empty,
+  heading,
+  loading,
+  money,
+  moneyAlike,
+  mono,
+  stored,
+} from './parts.js'
 import { queueSeconds, queueSection } from './queue.js'
 import { asCommand } from './remedies.js'
 import { href } from './router.js'
@@ -94,7 +108,7 @@ function list(page) {
       </section>
       <section class="stack">${heading('Prices', page.may('prices.set') ? html`<a class="button" href=${href(['upstreams', 'prices', 'new'])}>Set a price</a>` : nothing)}
         <p class="muted">US dollars for a million tokens, where a server does not report the cost. The most specific pattern applies.</p>
-        ${listing.show(pricesOf(page))}
+        ${listing.show(pricesOf(page, listing.rows() ?? []))}
       </section>`
   }
 }
@@ -132,14 +146,24 @@ function perUnit(/** @type {Price} */ { character, image, audio_second }) {
   return parts.flatMap(([price, unit]) => (price === null ? [] : [html`<div>${money(price)} per ${unit}</div>`]))
 }
 
+/** The formats of the columns of prices, of which no digit is lost. @param {readonly Price[]} rows */
+function alike(rows) {
+  const formatOf = (/** @type {number[]} */ amounts) => moneyAlike(amounts, amounts)
+  return /** @type {const} */ ([
+    formatOf(rows.map(({ prompt }) => prompt)),
+    formatOf(rows.map(({ completion }) => completion)),
+    formatOf(rows.map(({ cached }) => cached ?? 0)),
+  ])
+}
+
 function laterPrices(/** @type {Price} */ { later }) {
   return (later ?? []).map(
     ({ from, prompt, completion }) => html`<div>${at(from)}: ${money(prompt)}, ${money(completion)}</div>`,
   )
 }
 
-/** @param {Page} page */
-const pricesOf = (page) => ({
+/** @param {Page} page @param {readonly Price[]} rows whose amounts stand below each other */
+const pricesOf = (page, rows, [prompts, completions, cacheds] = alike(rows)) => ({
   label: 'Prices',
   key: (/** @type {Price} */ { model }) => model,
   columns: /** @type {Column<Price>[]} */ ([
@@ -151,12 +175,12 @@ const pricesOf = (page) => ({
           ? html`<a href=${href(['upstreams', 'prices', model])}>${mono(model, 200)}</a>`
           : mono(model, 200),
     },
-    { title: 'Prompt', align: 'end', cell: ({ prompt }) => money(prompt) },
-    { title: 'Completion', align: 'end', cell: ({ completion }) => money(completion) },
+    { title: 'Prompt', align: 'end', cell: ({ prompt }) => prompts(prompt) },
+    { title: 'Completion', align: 'end', cell: ({ completion }) => completions(completion) },
     {
       title: 'Cached prompt',
       align: 'end',
-      cell: ({ cached }) => (cached === null ? html`<span class="muted">as prompt</span>` : money(cached)),
+      cell: ({ cached }) => (cached === null ? html`<span class="muted">as prompt</span>` : cacheds(cached)),
     },
     { title: 'Per unit', cell: perUnit },
     { title: 'Later', cell: laterPrices },

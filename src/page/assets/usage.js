@@ -9,7 +9,7 @@ import { field } from './form.js'
 import { html, nothing } from './lit-html.js'
 import { createNames } from './names.js'
 import { dayLabel, daysBetween, hourOf, measureOf } from './overview.js'
-import { at, button, callout, count, empty, loading, money, spend, spendText, stored } from './parts.js'
+import { at, button, callout, count, empty, loading, money, moneyAlike, spend, spendText, stored } from './parts.js'
 import { go, href } from './router.js'
 import { table } from './table.js'
 
@@ -186,7 +186,7 @@ function shown(page, report, more, only) {
       choose: (index) =>
         go(['requests'], { ...hourOf(days[index] ?? since, 'day'), key: filter.key, policy: filter.policy }),
     })}</section>
-    ${table({ label: `Usage by ${groupingOf(by).title}`, columns: columnsOf(by), rows: data, key: groupingOf(by).name })}
+    ${table({ label: `Usage by ${groupingOf(by).title}`, columns: columnsOf(by, data), rows: data, key: groupingOf(by).name })}
     <div class="footer">
       <span class="muted" role="status">${data.length < groups ? `${count(data.length)} of ` : ''}${many(groups, 'row')}; in all ${many(total.requests, 'request')}, ${many(total.total_tokens, 'token')}, ${spendText(total)}</span>
       ${data.length < groups ? button(page, 'Show more', more) : nothing}
@@ -196,8 +196,9 @@ function shown(page, report, more, only) {
 /** @param {number} number @param {string} noun */
 const many = (number, noun) => `${count(number)} ${noun}${number === 1 ? '' : 's'}`
 
-/** @param {Grouping} by @returns {Column<UsageRow>[]} */
-function columnsOf(by) {
+/** @param {Grouping} by @param {readonly UsageRow[]} rows @returns {Column<UsageRow>[]} */
+function columnsOf(by, rows) {
+  const format = moneyAlike(rows.map(({ cost }) => cost))
   const { title, name } = groupingOf(by)
   const number = (
     /** @type {string} */ title,
@@ -209,7 +210,7 @@ function columnsOf(by) {
     number('Prompt tokens', 'prompt_tokens'),
     number('Completion tokens', 'completion_tokens'),
     number('Tokens', 'total_tokens'),
-    { title: 'Spend', align: 'end', cell: spend },
+    { title: 'Spend', align: 'end', cell: (row) => spend(row, format) },
   ]
 }
 
