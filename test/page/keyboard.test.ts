@@ -77,6 +77,53 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await heading('New key')
   })
 
+  test('the palette makes the page dark or light, and signs out', async () => {
+    const scheme = () => page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)
+    for (const [words, shown] of [
+      ['dark', 'dark'],
+      ['light', 'light'],
+      ['as the system', 'light dark'],
+    ] as const) {
+      await press('Control+k')
+      await page.keyboard.type(words)
+      await dialog()
+        .getByRole('option', { name: /^Appearance: / })
+        .waitFor()
+      await press('Enter')
+      expect(await scheme()).toBe(shown)
+    }
+    await press('Control+k')
+    await page.keyboard.type('sign out')
+    await dialog().getByRole('option', { name: 'Sign out' }).waitFor()
+    await press('Escape')
+  })
+
+  test('a row of a list is one stop, and the arrow keys lead to what else is in it and to other rows', async () => {
+    await go('#/keys')
+    await heading('Keys')
+    await page.getByRole('link', { name: 'Alpha', exact: true }).waitFor()
+    const focused = () =>
+      page.evaluate(
+        () => (document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent) || '',
+      )
+    const rows = page.locator('tbody tr')
+    const names = await rows.locator('th a').allTextContents()
+    await rows.nth(0).locator('th a').focus()
+    await press('Tab')
+    expect(await focused()).toBe(names[1] ?? '')
+    await press('Shift+Tab')
+    expect(await focused()).toBe(names[0] ?? '')
+    await press('ArrowLeft')
+    expect(await focused()).toBe(`Choose ${names[0]}`)
+    await press('ArrowDown')
+    expect(await focused()).toBe(`Choose ${names[1]}`)
+    await press('Space')
+    await page.getByText('1 chosen').waitFor()
+    await press('Space')
+    await press('ArrowRight')
+    expect(await focused()).toBe(names[1] ?? '')
+  })
+
   test('the palette closes with Escape and leaves the focus where it was', async () => {
     await go('#/keys')
     await heading('Keys')
@@ -86,6 +133,17 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await press('Escape')
     await dialog().waitFor({ state: 'detached' })
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('filter-kind')
+  })
+
+  test('every view has a letter', async () => {
+    await go('#/keys')
+    await heading('Keys')
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur())
+    await press('?')
+    const listed = await dialog().locator('dd').allTextContents()
+    const views = await page.locator('#navigation nav li').allTextContents()
+    expect(views.map((each) => each.trim()).filter((each) => !listed.includes(each))).toEqual([])
+    await press('Escape')
   })
 
   test('outside of fields, g and a letter open a view, n creates, / searches and ? helps', async () => {

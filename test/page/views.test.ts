@@ -256,7 +256,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByRole('button', { name: '1 new: show' }).click()
     const refused = page.getByRole('row').filter({ hasText: 'policy_paused' })
     await refused.waitFor()
-    expect(await refused.textContent()).toContain('latchkey policies enable')
+    expect(await refused.textContent()).toContain('Resume the policy.')
     await latchkey.admin('policies.resume', { policy: 'policy' })
   })
 
