@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Fault } from '../../src/fault.ts'
 import { forward } from '../../src/inference/upstream/forward.ts'
+import { createApp } from '../../src/server/app.ts'
 import {
   answer,
   deltaOf,
@@ -169,3 +170,35 @@ test('a request over the rate is refused before its body has arrived', async () 
   expect((await answer).status).toBe(429)
   socket.destroy()
 })
+
+test.each([
+  [200, () => Response.json({})],
+  [200, () => new Response('data: [DONE]\n\n', { headers: { 'content-type': 'text/event-stream' } })],
+  [502, () => new Response('', { status: 302 })],
+])(
+  'a response with the status %p lifts the idle limit of its connection until it has ended',
+  async (status, answer) => {
+    latchkey.upstream.answer.current = answer
+    const { context, runByName, baseUrl } = latchkey.server
+    const changes: [string, Request][] = []
+    const peer = {
+      address: '127.0.0.1',
+      liftIdleLimit: (of: Request) => void changes.push(['lifted', of]),
+      restoreIdleLimit: (of: Request) => void changes.push(['restored', of]),
+      isCut: () => false,
+      outlives: () => {},
+    }
+    const headers = { authorization: `Bearer ${latchkey.accessToken}`, 'content-type': 'application/json' }
+    const body = JSON.stringify(question)
+    const request = new Request(`${baseUrl}/chat/completions`, { method: 'POST', headers, body })
+    const response = await createApp(context, runByName)(request, peer)
+    await response.text()
+    expect({ status: response.status, changes }).toEqual({
+      status,
+      changes: [
+        ['lifted', request],
+        ['restored', request],
+      ],
+    })
+  },
+)
