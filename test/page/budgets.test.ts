@@ -135,7 +135,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       .trim()
       .split('\n')
     expect(lines).toHaveLength(13)
-    expect(lines.find((line) => line.startsWith('1007,'))).toMatch(/,21,0\r?$/)
+    expect(lines.find((line) => line.startsWith('1007,'))).toMatch(/,21,0,\d{4}-\d\d-\d\dT\S+Z\r?$/)
   })
 
   test('says how many requests have an unknown cost, in the budget, in the list and while somebody types, and links to prices', async () => {

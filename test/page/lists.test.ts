@@ -40,12 +40,12 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await wake()
     const newer = page.getByRole('button', { name: '1 new: show' })
     await newer.waitFor()
-    expect(await page.getByText('tokens_per_minute').count()).toBe(0)
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('requests_per_minute')
+    expect(await page.getByText('tokens per minute').count()).toBe(0)
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('requests per minute: none → 77')
     await newer.click()
-    await page.getByText('tokens_per_minute').first().waitFor()
+    await page.getByText('tokens per minute').first().waitFor()
     expect(await newer.count()).toBe(0)
-    expect(await page.locator('details[open] > summary').allTextContents()).toEqual(['requests_per_minute'])
+    expect(await page.locator('details[open] > summary').allTextContents()).toEqual(['requests per minute: none → 77'])
   })
 
   test('a focused switch stays that of its policy when another row goes', async () => {
