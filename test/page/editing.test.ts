@@ -120,6 +120,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
         designated_version: { version: 4, config: { seed: 7 }, system_prompt: 'First.\n\nThen "quoted".' },
       })
       await edit('#/presets/new', 'New preset')
+      expect(await page.getByLabel('System prompt').inputValue()).toBe('')
       await field('Slug').fill('shared')
       await button('Create preset').click()
       await page.getByText('A preset "shared" exists').waitFor()

@@ -193,6 +193,11 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       await page.getByLabel('Group by').selectOption(by)
       await page.getByRole('table', { name: `Usage by ${by}` }).waitFor()
     }
+    await go(`#/usage?by=model&key=${latchkey.key.hash}`)
+    await page.getByText('Only the key').waitFor()
+    const ofOne = page.waitForEvent('download')
+    await button('Download CSV').click()
+    expect((await ofOne).suggestedFilename()).toStartWith('usage-of-target-by-model-')
   })
 
   test('checks a server, ends a session, rotates the signing key, and shows who changed what', async () => {

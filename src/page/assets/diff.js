@@ -3,6 +3,7 @@
 import { html, nothing } from './lit-html.js'
 import { stored } from './parts.js'
 import { table } from './table.js'
+import { readable } from './words.js'
 
 /** @param {unknown} value */
 const show = (value) =>
@@ -18,7 +19,7 @@ export function fieldDiff(before, after, labels = /** @type {[string, string]} *
   const value =
     (/** @type {Record<string, unknown> | null | undefined} */ side, /** @type {'del' | 'ins'} */ sign) =>
     (/** @type {string} */ name) => {
-      const text = show(side?.[name]).slice(0, 2_000)
+      const text = show(readable(name, side?.[name])).slice(0, 2_000)
       return sign === 'del' ? html`<del>${stored(text, 2_000)}</del>` : html`<ins>${stored(text, 2_000)}</ins>`
     }
   return table({

@@ -89,13 +89,18 @@ function parseKeySet(text) {
 /** @param {IssuerEdit} edited */
 async function test(edited) {
   const turn = ++edited.turn
-  const { issuer_url } = edited.draft.values
+  const { issuer_url, source, jwks } = edited.draft.values
   /** @type {{ preview?: Verification | undefined, testFailure?: unknown }} */
   let result = { preview: undefined, testFailure: undefined }
-  if (/^https?:\/\/./.test(issuer_url))
+  const isEmptySet = source === 'jwks' && jwks.trim() === ''
+  if (/^https?:\/\/./.test(issuer_url) && !isEmptySet)
     try {
-      const { ca_pem, jwks_url, jwks } = /** @type {Record<string, unknown>} */ (bodyOf(edited.draft.values, true))
-      const asked = { issuer_url, jwks_url, jwks, ca_pem: ca_pem ?? undefined }
+      const {
+        ca_pem,
+        jwks_url,
+        jwks: keySet,
+      } = /** @type {Record<string, unknown>} */ (bodyOf(edited.draft.values, true))
+      const asked = { issuer_url, jwks_url, jwks: keySet, ca_pem: ca_pem ?? undefined }
       result.preview = (await send('POST', `${issuersPath}/verify`, asked)).data
     } catch (testFailure) {
       result = { preview: undefined, testFailure }

@@ -10,7 +10,6 @@ import { json, loading, mayNot } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/presets'
-const example = { model: 'llama-3.1-8b', temperature: 0.2 }
 
 /** @param {string} text */
 export function parseBody(text) {
@@ -21,7 +20,8 @@ export function parseBody(text) {
   }
 }
 
-const begun = { slug: '', prompt: 'You answer briefly.', body: json(example) }
+const begun = { slug: '', prompt: '', body: '{}' }
+const example = '{ "model": "llama-3.1-8b", "temperature": 0.2 }'
 
 /** @param {{ slug: string, designated_version: { config: object, system_prompt: string | null } }} preset */
 function valuesOf({ slug, designated_version: { config, system_prompt: prompt } }) {
@@ -120,7 +120,7 @@ export function presetForm(page, slug) {
           onInput: draft.set('body'),
           rows: 12,
           error: draft.errors.body,
-          help: html`Model, settings and tools are kept, the rest belongs to one request; the text of system messages follows the system prompt: <a href="#/manual/presets">what a preset stores</a>.${slug === undefined ? nothing : ' Callers who name no version get the new one at once.'}`,
+          help: html`Model, settings and tools are kept, the rest belongs to one request; the text of system messages follows the system prompt: <a href="#/manual/presets">what a preset stores</a>.${slug === undefined ? html` For example: <code>${example}</code>` : ' Callers who name no version get the new one at once.'}`,
         })}`,
     )}</section>`
   }

@@ -10,9 +10,10 @@ import { href } from './router.js'
 import { adviceOf } from './words.js'
 
 /**
- * `to` opens a place, `post` is a path that does it at once, and `done` what is said then, of the response.
+ * `to` opens a place, `post` is a path that does it at once, and `done` what is said then, of the response; `failed` is said instead, if it
+ * returns something.
  * `find` opens a place that is known only after a request.
- * @typedef {{ text: string, isOnce?: true, find?: (name: string) => Promise<string>, to?: (name: string, area: string) => string, post?: (name: string) => string, done?: (data: any) => string | undefined }} Deed
+ * @typedef {{ text: string, isOnce?: true, find?: (name: string) => Promise<string>, to?: (name: string, area: string) => string, post?: (name: string) => string, done?: (data: any) => string, failed?: (data: any, name: string) => string | undefined }} Deed
  */
 
 /** How the page does an operation. @type {Record<string, Deed>} */
@@ -50,12 +51,14 @@ const deeds = {
   'upstreams.check': {
     text: 'Check',
     post: (name) => `/installation/upstreams/${segment(name)}/check`,
-    done: ([{ ok, problem }]) => (ok ? 'The server responds' : `The server fails: ${problem}`),
+    done: () => 'The server responds',
+    failed: ([{ ok, problem }], name) => (ok ? undefined : `${name} fails: ${problem}`),
   },
   'webhooks.test': {
     text: 'Test',
     post: (name) => `/webhooks/${segment(name)}/test`,
-    done: ({ ok, problem }) => (ok ? 'The test event arrived' : `The test event did not arrive: ${problem}`),
+    done: () => 'The test event arrived',
+    failed: ({ ok, problem }) => (ok ? undefined : `The test event did not arrive: ${problem}`),
   },
 }
 
@@ -76,7 +79,7 @@ const isId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 export function deed(page, operation, name, { area = '', isNamed = false } = {}) {
   const found = deeds[operation]
   if (found === undefined || !page.may(/** @type {any} */ (operation))) return nothing
-  const { text, to, find, post, done } = found
+  const { text, to, find, post, done, failed } = found
   const place = to?.(name, area) ?? ''
   // An id says nothing to who hears it.
   const label = isId.test(name) ? text : `${text} ${name}`.slice(0, 120)
@@ -86,7 +89,9 @@ export function deed(page, operation, name, { area = '', isNamed = false } = {})
     return button(page, /** @type {any} */ (words), async () => location.assign(await find(name)), '', label)
   const act = async () => {
     const response = await send('POST', post?.(name) ?? '', {})
-    notify('ok', done?.(response?.data) ?? 'Done')
+    const failure = failed?.(response?.data, name)
+    if (failure === undefined) notify('ok', done?.(response?.data) ?? 'Done')
+    else notify('bad', failure)
     await page.refresh()
   }
   return button(page, /** @type {any} */ (words), act, '', label)

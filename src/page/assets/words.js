@@ -32,6 +32,12 @@ export function adviceOf(action) {
 
 const [fieldsShown, valueCharacters] = [3, 40]
 
+/** Rows have their times in milliseconds, and 0 for no time. @param {string} name of the field @param {unknown} value */
+export function readable(name, value) {
+  if (typeof value !== 'number' || !/_(?:at|until)$/.test(name)) return value
+  return value === 0 ? null : `${new Date(value).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
 /** @param {unknown} value */
 function valueText(value) {
   if (value === undefined || value === null || value === '') return 'none'
@@ -49,7 +55,7 @@ export function changeText(before, after) {
   )
   const shown = names.slice(0, fieldsShown).map((name) => {
     const what = name.replaceAll('_', ' ')
-    return `${what}: ${valueText(before[name])} → ${valueText(after[name])}`
+    return `${what}: ${valueText(readable(name, before[name]))} → ${valueText(readable(name, after[name]))}`
   })
   if (names.length > fieldsShown) shown.push(`${names.length - fieldsShown} more`)
   return shown.join('; ') || 'Nothing differs'
