@@ -1,5 +1,5 @@
-// Pictures of every view in every look, for people: `bun test/page/all-looks.ts FOLDER`. Each look is a folder, and a sheet of all its views.
-// It also lists what is wider than its window: the page, or a table that scrolls sideways. Not part of the tests.
+// Pictures of every view, and of dialogs and changed forms, in every look, for people: `bun test/page/all-looks.ts FOLDER`. Each look is a folder,
+// and a sheet of all its views. It also lists what is wider than its window: the page, or a table that scrolls sideways. Not part of the tests.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BrowserContextOptions, Page } from 'playwright-core'
@@ -56,6 +56,49 @@ async function writeSheet(look: string, views: readonly string[]): Promise<void>
 }
 
 const latchkey = await startFederation()
+let saves = 0
+/** What a view shows only after somebody has done something. */
+const states: [name: string, hash: string, act: (page: Page) => Promise<unknown>][] = [
+  ['unsaved changes', '/edit', (page) => page.getByLabel('Name').first().fill('changed')],
+  [
+    'a conflict',
+    '/edit',
+    async (page) => {
+      await page.getByLabel('Name').first().fill('mine')
+      await latchkey.admin('policies.update', { policy: latchkey.policy.id, description: `theirs ${++saves}` })
+      await latchkey.admin('policies.update', { policy: latchkey.policy.id, name: `theirs ${saves}` })
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
+      await page.getByRole('button', { name: 'Replace theirs' }).waitFor()
+    },
+  ],
+  ['the question before a deletion', '', (page) => page.getByRole('button', { name: 'Delete' }).first().click()],
+  ['the palette', '', (page) => page.keyboard.press('Control+k')],
+  ['the keys', '', (page) => page.keyboard.press('?')],
+  [
+    'the server is away',
+    '',
+    async (page) => {
+      await page.route('**/v1/**', (route) => route.abort())
+      await page.getByText('has not responded').first().waitFor()
+    },
+  ],
+]
+
+/** Each in a tab of its own, so that no draft and no dialog stays. Returns their names. */
+async function showStates(signedIn: Page, look: string, first: number): Promise<string[]> {
+  for (const [index, [, end, act]] of states.entries()) {
+    const page = await signedIn.context().newPage()
+    await page.goto(signedIn.url().replace(/#.*/, ''))
+    await page.locator('#navigation').waitFor({ state: 'attached' })
+    await showView(page, `#/policies/${latchkey.policy.id}${end}`)
+    await act(page)
+    await page.screenshot({ path: join(folder, look, `${first + index}.png`) })
+    if ((await overflowOf(page)) !== 0) console.log(`${look} ${states[index]?.[0]}: too wide`)
+    await page.close()
+  }
+  return states.map(([name]) => name)
+}
+
 const { key } = await latchkey.admin<Row & { key: string }>('keys.create', { name: 'boss', kind: 'management' })
 const views = await addViews(latchkey)
 for (const [look, options] of all.filter(([name]) => chosen.length === 0 || chosen.includes(name))) {
@@ -69,8 +112,9 @@ for (const [look, options] of all.filter(([name]) => chosen.length === 0 || chos
     if (wide.length > 0) console.log(`${look} ${view}: ${wide.join(', ')}`)
   }
   if (page.problems.length > 0) console.log(look, page.problems)
+  const shown = await showStates(page, look, views.length)
   await page.context().close()
-  await writeSheet(look, views)
+  await writeSheet(look, [...views, ...shown])
 }
 writeFileSync(join(folder, 'views.txt'), views.join('\n'))
 await closeBrowser()
