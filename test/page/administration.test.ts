@@ -218,8 +218,15 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   })
 
   test('duplicates a key with its limits, under another name and with its own secret', async () => {
-    const { hash } = await latchkey.admin<Key>('keys.create', { name: 'team', limit: 25, allowed_models: ['meta/*'] })
+    const labels = { team: 'support', 'cost-center': '4711' }
+    const { hash } = await latchkey.admin<Key>('keys.create', {
+      name: 'team',
+      limit: 25,
+      allowed_models: ['meta/*'],
+      labels,
+    })
     await go(`#/keys/${hash}`)
+    await page.getByText('team=support, cost-center=4711').waitFor()
     await page.getByRole('link', { name: 'Duplicate' }).click()
     await heading('New key')
     await button('Create key').click()
@@ -265,10 +272,14 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await tabTo('Rotate')
     await press('Enter')
     await tabTo('Rotate key')
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.textContent()).toMatch(/gets a new secret.*The old secret works for/s)
+    expect(await dialog.textContent()).not.toMatch(/management|signed out|text/)
     await press('Enter')
+    await page.getByRole('dialog', { name: 'The new secret' }).getByText('by keyboard').waitFor()
     await tabTo('I have copied it')
     await press('Enter')
-    await page.getByText('Text before').waitFor()
+    await page.getByText('Old secret').waitFor()
     expect(await latchkey.admin('keys.show', { key: 'by keyboard' })).toMatchObject({
       limit: 25.5,
       previous_until: expect.any(String),

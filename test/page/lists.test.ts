@@ -33,7 +33,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   test('another row is counted and moves nothing until somebody asks for it, and open details stay with their row', async () => {
     await latchkey.admin('keys.update', { key: 'target', requests_per_minute: 77 })
     await go('#/changes?kind=key')
-    const row = page.getByRole('row').filter({ hasText: 'requests_per_minute' }).first()
+    const row = page.getByRole('row').filter({ hasText: 'requests per minute' }).first()
     await row.locator('summary').click()
     await row.locator('summary').focus()
     await latchkey.admin('keys.update', { key: 'target', tokens_per_minute: 99 })
@@ -46,6 +46,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByText('tokens per minute').first().waitFor()
     expect(await newer.count()).toBe(0)
     expect(await page.locator('details[open] > summary').allTextContents()).toEqual(['requests per minute: none → 77'])
+    expect(await row.getByRole('link', { name: 'target' }).getAttribute('href')).toBe('#/keys?search=target')
   })
 
   test('a focused switch stays that of its policy when another row goes', async () => {
@@ -57,6 +58,10 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await wake()
     await page.getByRole('link', { name: 'first' }).waitFor({ state: 'detached' })
     expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Enabled: a newcomer')
+    await go('#/changes?kind=policy')
+    const deleted = page.getByRole('row').filter({ hasText: 'policies.delete' })
+    expect(await deleted.textContent()).toContain('first')
+    expect(await deleted.getByRole('link').count()).toBe(0)
   })
 
   test('a filter of an address that was left is not shown, and rows of another filter do not stay below an error', async () => {
@@ -126,6 +131,22 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await heading('New policy')
     await page.waitForFunction(() => document.querySelector<HTMLInputElement>('#f-issuer')?.value === 'lab')
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('deploy docs')
+    await page.evaluate(() => sessionStorage.clear())
+    await page.reload()
+  })
+
+  test('the card of a platform chooses its issuer where there is one, and another card frees it', async () => {
+    const url = 'https://token.actions.githubusercontent.com'
+    await latchkey.admin('issuers.add', { name: 'actions', issuer_url: url })
+    const chosen = (name: string) =>
+      page.waitForFunction((to) => document.querySelector<HTMLInputElement>('#f-issuer')?.value === to, name)
+    await go('#/policies/new')
+    await page.getByText('GitHub', { exact: true }).click()
+    await chosen('actions')
+    expect(await page.getByRole('link', { name: 'Add this issuer' }).count()).toBe(0)
+    await page.getByText('GitLab', { exact: true }).click()
+    await page.getByRole('link', { name: 'Add this issuer' }).waitFor()
+    await chosen('')
     await page.evaluate(() => sessionStorage.clear())
     await page.reload()
   })

@@ -48,19 +48,23 @@ function nameOf({ before, after, target_id: id }) {
   return name ?? slug ?? id
 }
 
-/** @type {Record<string, (change: Change) => [view: string, id: string]>} */
+/** Where it is; a rotation changes the address of a key. @type {Record<string, (change: Change) => string>} */
 const places = {
-  policy: ({ target_id: id }) => ['policies', id],
-  issuer: ({ target_id: id }) => ['issuers', id],
-  budget: ({ target_id: id }) => ['budgets', id],
-  preset: (change) => ['presets', String(nameOf(change))],
+  policy: ({ target_id: id }) => href(['policies', id]),
+  issuer: ({ target_id: id }) => href(['issuers', id]),
+  budget: ({ target_id: id }) => href(['budgets', id]),
+  key: (change) => href(['keys'], { search: String(nameOf(change)) }),
+  preset: (change) => href(['presets', String(nameOf(change))]),
 }
+
+/** What is gone has no view. @param {Change} change */
+const isDeletion = ({ operation, after }) => after === null || operation.endsWith('.delete')
 
 /** @param {Change} change */
 function what(change) {
-  const place = places[change.kind]?.(change)
+  const place = isDeletion(change) ? undefined : places[change.kind]?.(change)
   const name = stored(nameOf(change), 80)
-  const shown = place === undefined ? name : html`<a href=${href(place)}>${name}</a>`
+  const shown = place === undefined ? name : html`<a href=${place}>${name}</a>`
   return html`${shown} <span class="muted small mono">${change.operation}</span>`
 }
 

@@ -11,7 +11,7 @@ import { form } from './form.js'
 import { keyFieldList, keyFields } from './key-fields.js'
 import { html, nothing } from './lit-html.js'
 import { notify } from './notice.js'
-import { code, loading, mayNot } from './parts.js'
+import { code, loading, mayNot, stored } from './parts.js'
 import { go, href } from './router.js'
 
 const path = '/keys'
@@ -55,7 +55,7 @@ const save = (edited, hash) =>
       return go(['keys', hash])
     }
     const place = location.hash
-    await showSecret(response.key)
+    await showSecret(response.key, response.data.name)
     if (location.hash === place) go(['keys', response.data.hash])
   })
 
@@ -96,13 +96,13 @@ function limits(edited) {
   return html`<div class="fields">${fields.map((each) => control(edited, each))}</div>`
 }
 
-/** @param {string} text of a new key */
-export async function showSecret(text) {
+/** @param {string} text of a new key @param {string} [name] @param {string} [title] */
+export async function showSecret(text, name, title = 'The new key') {
   await openDialog(
-    'The new key',
+    title,
     (
       close,
-    ) => html`<div class="body"><p>This is the only time that it is shown. Copy it to where it is used. Workloads that a policy lets in do not need it.</p>
+    ) => html`<div class="body">${name === undefined ? nothing : html`<p>Name: <strong>${stored(name, 120)}</strong></p>`}<p>This is the only time that it is shown. Copy it to where it is used. Workloads that a policy lets in do not need it.</p>
         ${code(text, 'key')}</div>
       <div class="buttons"><button type="button" class="primary" @click=${() => close()}>I have copied it</button></div>`,
     { stays: true },

@@ -1,9 +1,9 @@
-// Rotation of a key: asks how long the text before still works, and shows the new one once.
+// Rotation of a key: asks how long the old secret still works.
 /** @import { Key } from '../../admin/transport/response-types.ts' */
 import { segment, send } from './client.js'
 import { openDialog } from './dialog.js'
 import { field } from './form.js'
-import { html } from './lit-html.js'
+import { html, nothing } from './lit-html.js'
 import { stored } from './parts.js'
 
 /** @type {[string, string][]} */
@@ -25,8 +25,8 @@ export async function rotateKey(key) {
     'Rotate this key?',
     (close) =>
       html`<div class="body">
-          <p>${stored(key.name, 120)} gets a new secret, which is shown once. Its budgets, policies and usage stay. A management key is signed out everywhere.</p>
-          ${field({ label: 'The text before works for', name: 'grace', value: grace, options: graces, onInput: choose })}
+          <p>${stored(key.name, 120)} gets a new secret, which is shown once. Its budgets, policies and usage stay.${key.kind === 'inference' ? nothing : ' Who is signed in with it is signed out everywhere.'}</p>
+          ${field({ label: 'The old secret works for', name: 'grace', value: grace, options: graces, onInput: choose })}
         </div>
         <div class="buttons">
           <button type="button" class="primary" @click=${() => close('yes')}>Rotate key</button>

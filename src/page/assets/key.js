@@ -108,7 +108,7 @@ export function keyDetails(page, hash) {
     const rotated = key && (await rotateKey(key))
     if (rotated === undefined) return
     const place = location.hash
-    await showSecret(rotated.key)
+    await showSecret(rotated.key, rotated.data.name, 'The new secret')
     if (location.hash === place) go(['keys', rotated.data.hash])
   }
   const remove = async () => {
@@ -183,12 +183,18 @@ function historyOf(page, idOf) {
   }
 }
 
-/** The text before a rotation, while it works, and the new one. @param {Key} key @returns {[string, Content][]} */
-function texts({ previous_until: until, previous_last_used_at: used, current_last_used_at: newUsed }) {
+/** The secret before a rotation, while it works, and the new one. @param {Key} key @returns {[string, Content][]} */
+function secrets({ previous_until: until, previous_last_used_at: used, current_last_used_at: newUsed }) {
   return [
-    ['New text', html`last used ${ago(newUsed)}`],
-    ['Text before', html`works until ${at(until)}; last used ${ago(used)}`],
+    ['New secret', html`last used ${ago(newUsed)}`],
+    ['Old secret', html`works until ${at(until)}; last used ${ago(used)}`],
   ]
+}
+
+/** What budgets and reports group keys by. @param {Key['labels']} labels */
+function labelList(labels) {
+  const pairs = Object.entries(labels ?? {}).map(([name, value]) => `${name}=${value}`)
+  return pairs.length === 0 ? html`<span class="muted">none</span>` : stored(pairs.join(', '), 2_000)
 }
 
 /** @param {Key} key */
@@ -208,8 +214,9 @@ function details(key) {
     ['Allowed presets', names(key.allowed_presets)],
     ['Expires', key.expires_at === null ? html`<span class="muted">never</span>` : at(key.expires_at)],
     ['User', stored(key.owner)],
-    ['Label', mono(key.label)],
-    ...(key.previous_until === null ? [] : texts(key)),
+    ['Labels', labelList(key.labels)],
+    ['Secret', mono(key.label)],
+    ...(key.previous_until === null ? [] : secrets(key)),
     ['Last used', ago(key.last_used_at)],
     ['Created', at(key.created_at)],
   ])

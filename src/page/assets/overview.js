@@ -175,7 +175,7 @@ function tiles(period, counts, usage, refusedRequests) {
     ${tile('Tokens issued', counts && count(issued.now), `in the last ${span}`, href(['exchanges'], { outcome: 'issued' }), issued)}
     ${tile('Exchanges refused', counts && count(refused.now), `in the last ${span}`, href(['exchanges'], { outcome: 'refused' }), refused)}
     ${tile('Inference requests', usage && count(requests.now), usageSpan, href(['requests'], days === 1 ? hourOf(today(), 'day') : { time: `${days}d` }), requests)}
-    ${tile('Requests refused', refusedRequests && count(sum(refusedRequests.data.map((row) => row.requests))), refusedRequests && sinceText(refusedRequests), href(['requests'], { tab: 'refused' }), { now: 0 })}
+    ${tile('Requests refused', ...refusedOf(refusedRequests), href(['requests'], { tab: 'refused' }), { now: 0 })}
     ${tile('Spend', usage && spendText(spent), usageSpan, href(['usage'], { show: 'cost', days: `${days}` }), { now: spent.cost, before: sum(before.map(({ cost }) => cost)) })}
   </div>`
 }
@@ -186,10 +186,18 @@ const today = () => new Date().toISOString().slice(0, 10)
 /** @param {readonly number[]} values */
 const sum = (values) => values.reduce((all, value) => all + value, 0)
 
-/** A node that restarted has counted for less than a day. @param {RefusedRequests} counted */
-function sinceText({ since }) {
-  const isDay = Date.now() - Date.parse(since) >= 86_400_000
-  return isDay ? 'in the last 24 hours' : html`since the server started, ${ago(since)}`
+/**
+ * A node that restarted has counted for less than a day: it does not know that none was refused before.
+ * @param {RefusedRequests | undefined} counted @returns {[value: string | undefined, span: Content]}
+ */
+function refusedOf(counted) {
+  if (counted === undefined) return [undefined, nothing]
+  const { data, since } = counted
+  const requests = sum(data.map((row) => row.requests))
+  if (Date.now() - Date.parse(since) >= 86_400_000) return [count(requests), 'in the last 24 hours']
+  return requests === 0
+    ? ['–', html`not known before the start, ${ago(since)}`]
+    : [count(requests), html`since the start, ${ago(since)}; not known before`]
 }
 
 /** A number that leads to what it counts. @param {string} name @param {string | undefined} value @param {Content} span @param {string} to @param {{ now: number, before?: number | undefined }} trend */

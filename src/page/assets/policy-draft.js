@@ -67,6 +67,8 @@ export function createPolicyDraft(page, id) {
     keys: keyBox(page),
     /** The issuer URL of a token that no issuer has. @type {string | undefined} */
     unknownIssuer: undefined,
+    /** The issuer that came with the card of a platform, and goes with it. */
+    issuerOfCard: '',
     /** Whether somebody chose the platform. */
     isPlatformChosen: false,
     /** What tokens of the issuer have, for the completion of a condition. @type {{ text: string, about?: string }[]} */
@@ -233,7 +235,21 @@ function pick(edited, asked) {
 /** @param {PolicyDraft} edited @param {string} platform */
 export function pickPlatform(edited, platform) {
   edited.isPlatformChosen = true
-  pick(edited, { platform })
+  const { issuer } = edited.draft.values
+  pick(edited, { platform, issuer: issuer === edited.issuerOfCard ? '' : issuer })
+  void edited.page.run(() => takeIssuerOf(edited, platform))
+}
+
+/** The issuer of a platform that has one URL for all, where nobody has chosen another one. @param {PolicyDraft} edited @param {string} platform */
+async function takeIssuerOf(edited, platform) {
+  const { host } = platforms[platform] ?? {}
+  const isFree = () => edited.draft.values.issuer === '' && edited.draft.values.platform === platform
+  if (host === undefined || !isFree()) return
+  const found = await issuerOf(`https://${host}`)
+  if (found === undefined || !isFree()) return
+  edited.issuers.learn([issuerItem(found)])
+  edited.issuerOfCard = found.id
+  edited.draft.set('issuer')(found.id)
 }
 
 /** @param {PolicyDraft} edited @param {Record<string, string>} more */
