@@ -185,4 +185,7 @@ test('a credential is nowhere to be seen again', async () => {
   const seen = JSON.stringify([data, changes, latchkey.logLines])
   expect(seen).toContain('"has_credential":true')
   expect(seen).not.toContain('other-secret')
+  // Also not in its encrypted form: records of changes say whether there is one.
+  expect(JSON.stringify(changes)).toContain('"has_credential":true')
+  expect(seen).not.toContain('credential_encrypted')
 })

@@ -1,11 +1,13 @@
 // The sums of budgets equal the ledger, whatever is committed while they are built, and whichever times requests have.
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { SQL } from 'drizzle-orm'
 import fc from 'fast-check'
 import type { Budget as BudgetRow } from '../../db/schema/budget-schema.ts'
 import type { UsageRow } from '../../db/schema/record-schema.ts'
 import { isCostUnknown } from '../../db/schema/unknown-cost.ts'
 import { insertApiKey } from '../../db/tables/api-keys.ts'
 import { insertBudget } from '../../db/tables/budgets.ts'
+import { addUsageSums } from '../../db/write/usage-sums.ts'
 import { createWriter, type Writer } from '../../db/write/write.ts'
 import { createBudgetBuilder } from '../../src/nodes/budget-sums.ts'
 import { loadRegistry, type Registry } from '../../src/registry/registry.ts'
@@ -126,11 +128,13 @@ const request = fc.record({
   status: fc.constantFrom(200, 400, 502),
   endpoint: fc.constantFrom('/chat/completions', '/tokenize'),
 })
-type Step = { kind: 'build' | 'turn' | 'request' } & Partial<UsageRow>
+/** `sum`: the totals get what they lack, as with each 256th row. */
+type Step = { kind: 'build' | 'turn' | 'sum' | 'request' } & Partial<UsageRow>
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: request.map((each) => ({ kind: 'request' as const, ...each })) },
   { weight: 2, arbitrary: fc.constant({ kind: 'build' as const }) },
   { weight: 6, arbitrary: fc.constant({ kind: 'turn' as const }) },
+  { weight: 3, arbitrary: fc.constant({ kind: 'sum' as const }) },
 )
 
 /** Runs the steps as a server does: a row counts once it is committed. */
@@ -141,6 +145,7 @@ async function run(steps: Step[], add: (budgets: Budgets, row: UsageRow) => void
   const running: Promise<void>[] = []
   for (const { kind, ...fields } of steps)
     if (kind === 'build') running.push(build(writer.holdLedger))
+    else if (kind === 'sum') running.push(writer.write(addUsageSums))
     else if (kind === 'turn') await new Promise((resolve) => setImmediate(resolve))
     else {
       const row: UsageRow = { ...usageRow(crypto.randomUUID(), rows), ...fields }
@@ -172,6 +177,28 @@ test('each row counts once in every budget, also when sums are built in between'
     }),
     { numRuns: 25 },
   )
+})
+
+test('a row counts once that the totals get between two reads of its hour', async () => {
+  await writer.write(addUsageSums)
+  // Of the key whose totals are read by the second statement.
+  const row = { ...usageRow(crypto.randomUUID(), rows), at: now, keyId: 'own-key', costNanodollars: 7 }
+  await Promise.all(['own-deleted', 'own-key'].map((keyId) => writer.appendUsage({ ...row, keyId, requestId: keyId })))
+  await writer.write(addUsageSums)
+  await writer.appendUsage(row)
+  let isAdded = false
+  const all = async (query: SQL) => {
+    const found = await own.database.orm.all<{ totals?: string }>(query)
+    const [totals] = JSON.parse(found[0]?.totals ?? '[]') as [hour: number, keyId: string][]
+    if (isAdded || totals?.[0] !== now / hour || totals[1] !== 'own-deleted') return found
+    isAdded = true
+    await writer.write(addUsageSums)
+    return found
+  }
+  const orm = Object.assign(Object.create(own.database.orm) as typeof own.database.orm, { all })
+  const budgets = createBudgets()
+  await createBudgetBuilder({ orm, registry, budgets, now: () => now, hoursAtOnce: 1 }).build()
+  expect([isAdded, countedSums(budgets, 'all')]).toEqual([true, await ledgerSums('all')])
 })
 
 test('a row that is not added, or added twice, is found', async () => {

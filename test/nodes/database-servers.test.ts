@@ -1,5 +1,5 @@
 // What the looks at a cluster's servers say of elections, and of how far each server is behind.
-import { expect, test } from 'bun:test'
+import { expect, spyOn, test } from 'bun:test'
 import type { ServerState } from '../../db/remote/server-client.ts'
 import { watchDatabaseServers } from '../../src/nodes/database-servers.ts'
 
@@ -28,4 +28,12 @@ test('each term after the first look is an election, and a server that has appli
     await watch.look()
   }
   expect(watch.leaderChanges()).toBe(2)
+})
+
+test('a database file has no servers to look at', () => {
+  const timers = spyOn(globalThis, 'setInterval')
+  watchDatabaseServers(undefined).begin()()
+  const count = timers.mock.calls.length
+  timers.mockRestore()
+  expect(count).toBe(0)
 })

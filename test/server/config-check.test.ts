@@ -176,3 +176,8 @@ test('config show prints the settings in force with secrets as "set", and refuse
   expect(shown.stdout).toMatch(/LATCHKEY_MASTER_KEY +set\n/)
   expect((await installation.run('config', 'show', '--log-level', 'loud')).code).toBe(3)
 })
+
+test('a URL that names no database server reaches none', async () => {
+  const options = { token: undefined, send: fetch } as unknown as Omit<Parameters<typeof connectToServer>[0], 'url'>
+  await expect(connectToServer({ ...options, url: 'ftp://127.0.0.1' })).rejects.toThrow('names no database server')
+})

@@ -1,7 +1,9 @@
 // A database that is taken over for a restore stays locked, also after its log was moved into it, until the process ends.
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { inspectDatabase } from '../../../db/file/inspect.ts'
 import { openDatabase } from '../../../db/file/open.ts'
 import { takeOver } from '../../../db/file/take-over.ts'
 import { temporaryFolder } from '../../support/latchkey.ts'
@@ -59,5 +61,21 @@ test('a file that was created and not written yet can be taken, one of something
   }
   expect(stateOf('empty.db', '')).toBe('locked')
   expect(stateOf('text.db', 'not a database at all')).toBe('damaged')
+  folder.remove()
+})
+
+test('the database of another program is not taken, and one that does not exist is not made', async () => {
+  const folder = temporaryFolder()
+  const path = join(folder.path, 'other.db')
+  const other = new Database(path, { create: true })
+  other.run('create table theirs (id integer)')
+  other.close()
+  expect(await takeOver(path)).toEqual({ state: 'foreign' })
+  const missing = join(folder.path, 'missing.db')
+  expect(await inspectDatabase(missing)).toMatchObject({
+    refused: 'missing',
+    message: expect.stringContaining(missing),
+  })
+  expect(existsSync(missing)).toBe(false)
   folder.remove()
 })

@@ -31,6 +31,11 @@ test('a text that looks like a BLOB literal stays a text', () => {
   fc.assert(fc.property(texts, (text) => expect(storedOf(text)).toEqual(['text', text, '?', 1])))
 })
 
+test('a question mark in a text or a name is no placeholder', () => {
+  const sql = 'select \'?\', ? as "?", ?'
+  expect(encode({ sql, args: [1, "x'41'"] })[0]).toBe('select \'?\', ? as "?", cast(? as text)')
+})
+
 test('an argument without a counterpart in JSON is converted, and an integer that would change is refused', () => {
   const args = [true, 5n, new Uint8Array([1, 255]), null, 1.5]
   expect(encode({ sql: 'select ?', args })).toEqual(['select ?', 1, 5, [1, 255], null, 1.5])
