@@ -84,7 +84,7 @@ const states: [name: string, hash: string, act: (page: Page) => Promise<unknown>
   ],
 ]
 
-/** Each in a tab of its own, so that no draft and no dialog stays. Returns their names. */
+/** Each in its own tab, so that no draft and no dialog stays. Returns their names. */
 async function showStates(signedIn: Page, look: string, first: number): Promise<string[]> {
   for (const [index, [, end, act]] of states.entries()) {
     const page = await signedIn.context().newPage()
