@@ -155,6 +155,7 @@ test.each([
     'must be at least 1 or null (was 0)',
     'must be at least 1 or empty (was 0)',
   ],
+  ['Name', 'name', 'must be a string (was missing)', 'is empty'],
   ['Name', 'name', 'must be 1 to 128 characters long', 'must be 1 to 128 characters long'],
   ['Expires', 'expires_at', 'is in the past: give a time in the future', 'is in the past: give a time in the future'],
   [

@@ -284,6 +284,13 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.unroute('**/installation/audit-log')
   })
 
+  test('says of something that does not exist that it was not found, and no longer that it loads', async () => {
+    await go('#/presets/nowhere')
+    await page.getByRole('alert').getByText('not found').waitFor()
+    expect(await page.getByText('Loading…').filter({ visible: true }).count()).toBe(0)
+    page.problems.length = 0
+  })
+
   test('has no buttons for a key that only reads, and ends when the key is disabled', async () => {
     const auditor = await newKey('auditor', { kind: 'management_read_only' })
     const other = await openAdminPage(latchkey, { key: auditor.key })

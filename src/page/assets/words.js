@@ -5,6 +5,7 @@
 export function inFormWords(label, name, message) {
   const [found = '', part = ''] = new RegExp(`^${name}(?:\\.(\\S+)|(?=[\\s[(]|$))`).exec(message) ?? []
   if (found === '') return message
+  if (part === '' && / \(was (?:missing|null)\)$/.test(message)) return `${label} is empty`
   const rest = message
     .slice(found.length)
     .replace(/^\[(\d+)\]/, (_, index) => `, entry ${Number(index) + 1},`)
