@@ -101,7 +101,8 @@ function showCurrent(run: RunKeyOperation): Handle<CurrentKeyContext> {
       attribution: attributionOfRequest(principal, request),
       session: recordedText(request.headers.get('x-session-id')),
     }
-    const shown = await findKey(run, key, key.hash)
+    // `budgets` has those of the caller.
+    const { limited_by: _, ...shown } = await findKey(run, key, key.hash)
     const isManagement = key.kind !== 'inference'
     const data = {
       ...responseOf(shown),

@@ -1,6 +1,6 @@
 // The table of the key endpoints: paths, who may call, what they take and return.
 
-import { budgetPeriods } from '../../db/schema/budget-schema.ts'
+import { budgetModes, budgetPeriods } from '../../db/schema/budget-schema.ts'
 import { fairBys, keyKinds, queueClasses, roles } from '../../db/schema/value-names.ts'
 import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
@@ -30,6 +30,24 @@ const bounds = {
   fair_by: type.enumerated(...fairBys),
 } as const
 
+const spent = {
+  per: type.enumerated(...budgetPeriods),
+  unit: "'usd' | 'tokens' | 'requests'",
+  limit: 'number',
+  spent: 'number',
+  remaining: 'number',
+  resets_at: 'string | null',
+} as const
+/** `refuses_all`: it is spent, and is about every request of the key. `spent`: unless it counts for more than the key decides. */
+const keyBudget = type({
+  id: 'string',
+  name: 'string',
+  mode: type.enumerated(...budgetModes),
+  refuses_all: 'boolean',
+  'spent?': type({ ...spent, per: 'string', 'requests_without_cost?': 'number.integer' }).array(),
+})
+export type KeyBudget = typeof keyBudget.infer
+
 const shownFields = {
   ...bounds,
   hash: 'string',
@@ -49,6 +67,7 @@ const shownFields = {
   created_at: 'string',
   updated_at: 'string',
   limit_remaining: 'number | null',
+  'limited_by?': keyBudget.array(),
   usage: money,
   usage_daily: money,
   usage_weekly: money,
@@ -79,15 +98,7 @@ const currentResponse = type({
   is_free_tier: 'boolean',
   allowed_data_regions: 'string[]',
   free_model_daily_requests: { limit: 'number.integer', remaining: 'number.integer', used: 'number.integer' },
-  budgets: type({
-    name: 'string',
-    per: type.enumerated(...budgetPeriods),
-    unit: "'usd' | 'tokens' | 'requests'",
-    limit: 'number',
-    spent: 'number',
-    remaining: 'number',
-    resets_at: 'string | null',
-  }).array(),
+  budgets: type({ name: 'string', ...spent }).array(),
   queue: type({
     running: 'number.integer',
     waiting: 'number.integer',

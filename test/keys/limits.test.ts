@@ -34,6 +34,44 @@ test('a budget that is spent refuses the next request, and a higher one lets it 
   expect((await ask(key)).status).toBe(200)
 })
 
+test('a key shows the budgets that apply to it, and which of them refuses all of its requests', async () => {
+  const budget = (name: string, more: object = {}) =>
+    latchkey.admin('budgets.create', {
+      ...{ name, windows: [{ per: 'week', requests: 1 }], applies_to: { labels: { team: 'research' } } },
+      ...more,
+    })
+  await budget('research week')
+  await budget('only warns', { mode: 'warn' })
+  await budget('of some models', { applies_to: { labels: { team: 'research' }, models: ['other/*'] } })
+  await budget('each person', { each: 'attribution' })
+  await budget('not theirs', { applies_to: { labels: { team: 'support' } } })
+  const key = await create({ labels: { team: 'research' } })
+  type Limited = { name: string; limited_by?: { name: string; refuses_all: boolean; spent?: object[] }[] }
+  const shown = async () => {
+    const one = await latchkey.admin<Limited>('keys.show', { key: key.id })
+    const { data } = await latchkey.admin<{ data: Limited[] }>('keys.list')
+    expect(data.find(({ name }) => name === one.name)?.limited_by).toEqual(one.limited_by ?? [])
+    return one.limited_by?.map(({ name, refuses_all }) => [name, refuses_all])
+  }
+  const others = [
+    ['only warns', false],
+    ['of some models', false],
+    ['each person', false],
+  ]
+  expect(await shown()).toEqual([['research week', false], ...others])
+  expect((await ask(key)).status).toBe(200)
+  expect(await shown()).toEqual([['research week', true], ...others])
+  expect((await ask(key)).status).toBe(402)
+  const { limited_by: budgets = [] } = await latchkey.admin<Limited>('keys.show', { key: key.id })
+  expect(budgets[0]).toMatchObject({
+    mode: 'block',
+    spent: [{ per: 'week', unit: 'requests', spent: 1, remaining: 0 }],
+  })
+  expect(budgets.at(-1)).not.toHaveProperty('spent')
+  const manager = await create({ kind: 'management' })
+  expect(await latchkey.admin('keys.show', { key: manager.id })).not.toHaveProperty('limited_by')
+})
+
 test('a budget of nothing refuses at once, whatever the period', async () => {
   for (const limit_reset of ['daily', 'weekly', 'monthly', null])
     expect(await ask(await create({ limit: 0, limit_reset }))).toMatchObject({

@@ -197,7 +197,7 @@ const never = { last_used_at: null, last_refused_at: null, last_refused_reason: 
 
 test('a key is never shown again, neither in JSON nor in text', async () => {
   const { key: text, ...shown } = key
-  expect(await json('keys', 'show', 'app')).toEqual({ ...shown, ...never })
+  expect(await json('keys', 'show', 'app')).toEqual({ ...shown, ...never, limited_by: [] })
   const outputs = await Promise.all([
     run('keys', 'list', '--json'),
     run('keys', 'list'),

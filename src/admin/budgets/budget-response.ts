@@ -1,25 +1,16 @@
 // What operations return of a budget: its row, and what was spent of it.
 import { createPace } from '../../../db/read/pace.ts'
 import type { Budget as BudgetRow } from '../../../db/schema/budget-schema.ts'
-import type { RemainingAmount } from '../../spending/budget-state.ts'
 import { createLargest } from '../../values/largest.ts'
 import { type } from '../../values/shape.ts'
 import { budgetFields } from '../kinds/budget.ts'
 import { responseOf, showFields } from '../kinds/fields.ts'
 import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
+import { showRemaining, spentShape } from '../operation/remaining-response.ts'
 import { nameOfValue } from './resolve-scope.ts'
 import { mapScope, type ScopeNames } from './scope.ts'
 
-const spentShape = type({
-  per: 'string',
-  unit: "'usd' | 'tokens' | 'requests'",
-  limit: 'number',
-  spent: 'number',
-  remaining: 'number',
-  resets_at: 'string | null',
-  'requests_without_cost?': 'number.integer',
-})
 /** `name` where the value is an id. */
 const valueShape = type({ value: 'string', 'name?': 'string', spent: spentShape.array() })
 /**
@@ -100,18 +91,4 @@ export async function showSpent(
 /** A value, with the name of what it is the id of. */
 export function namedValue(value: string, name: string | undefined): { value: string; name?: string } {
   return name === undefined ? { value } : { value, name }
-}
-
-export function showRemaining({
-  per,
-  unit,
-  limit,
-  spent,
-  remaining,
-  resetsAt,
-  requestsWithoutCost,
-}: RemainingAmount): typeof spentShape.infer {
-  const resets_at = timeOf(resetsAt === Infinity ? null : resetsAt)
-  const unknown = unit === 'usd' ? { requests_without_cost: requestsWithoutCost } : {}
-  return { per, unit, limit, spent, remaining, resets_at, ...unknown }
 }

@@ -8,6 +8,7 @@ import { findUser, findWorkspace } from '../../../db/tables/organizations.ts'
 import { Fault } from '../../fault.ts'
 import { checkUnchanged } from '../../http/entity-tag.ts'
 import { createApiKeyText, hashApiKey, keyStateOf, labelApiKey } from '../../keys/api-key.ts'
+import type { KeyBudget } from '../../keys/openapi.ts'
 import { rejectAbove, roleOfNew } from '../../keys/roles.ts'
 import { findOrDraftUser } from '../../keys/users.ts'
 import { valueOfKey } from '../../registry/trust-rows.ts'
@@ -22,6 +23,7 @@ import { containsText, showNext, showPage } from '../operation/list-page.ts'
 import { operation } from '../operation/operation.ts'
 import { checkChanges, checkNameIsFree, findKey, findOrganization, notFound, timeOf } from '../operation/references.ts'
 import { type PolicyImpact, readAffected } from '../policies/policy-impact.ts'
+import { budgetsOfKey } from './key-budgets.ts'
 import { checkBounds, createInput, listInput, oneInput, rejectExpired, someInput, updateInput } from './key-input.ts'
 import { showApiKey } from './key-response.ts'
 
@@ -52,7 +54,7 @@ function deleteKeys(context: KeyContext, input: typeof someInput.infer) {
 }
 
 async function listKeys(
-  context: Needs<'orm' | 'registry' | 'spending' | 'lastUses' | 'now'>,
+  context: Needs<'orm' | 'registry' | 'spending' | 'budgets' | 'lastUses' | 'now'>,
   input: typeof listInput.infer,
 ) {
   const { organization, owner, state, kind, contains, include_disabled: includesDisabled = true } = input
@@ -95,19 +97,24 @@ async function workspaceIdOf({ orm }: Needs<'orm'>, organizationId: string, refe
   return (await findWorkspace(orm, organizationId, reference))?.id ?? reference
 }
 
-async function showSome(context: Needs<'orm' | 'spending' | 'now'>, all: readonly string[]) {
+async function showSome(context: Needs<'orm' | 'spending' | 'budgets' | 'now'>, all: readonly string[]) {
   const pace = createPace()
-  const shown: KeyShown[] = []
+  const shown: (KeyShown & ReturnType<typeof limitedBy>)[] = []
   for (let start = 0; start < all.length; start += keysPerStatement) {
     const ids = all.slice(start, start + keysPerStatement)
     const rows = new Map((await listApiKeys(context.orm, ids)).map((row) => [row.key.id, row]))
     for (const id of ids) {
       const row = rows.get(id)
-      if (row !== undefined) shown.push(showApiKey(row, context))
+      if (row !== undefined) shown.push({ ...showApiKey(row, context), ...limitedBy(context, row.key) })
     }
     await pace()
   }
   return shown
+}
+
+/** Management keys have no budgets. */
+function limitedBy(context: Needs<'budgets' | 'now'>, key: Readonly<ApiKey>): { limited_by?: KeyBudget[] } {
+  return key.kind === 'inference' ? { limited_by: budgetsOfKey(context, key) } : {}
 }
 
 /** When each of the two texts was last used since the rotation, while both work. */
@@ -120,12 +127,13 @@ async function usesOfTexts({ registry, lastUses }: Needs<'registry' | 'lastUses'
 }
 
 async function showUsed(
-  context: Needs<'orm' | 'registry' | 'spending' | 'lastUses' | 'now'>,
+  context: Needs<'orm' | 'registry' | 'spending' | 'budgets' | 'lastUses' | 'now'>,
   input: typeof oneInput.infer,
 ) {
-  const shown = await showKey(context, pick(context, input).id)
+  const key = pick(context, input)
+  const shown = await showKey(context, key.id)
   const [used] = await withLastUse(context, [shown])
-  return { ...shown, ...used, ...(await usesOfTexts(context, shown)) }
+  return { ...shown, ...limitedBy(context, key), ...used, ...(await usesOfTexts(context, shown)) }
 }
 
 async function createKey(context: KeyContext, input: typeof createInput.infer) {

@@ -1,7 +1,7 @@
 // One key: its limits, who acts as it, its exchanges, requests, usage and history.
 /** @import { Key, Policy, UsageReport } from '../../admin/transport/response-types.ts' */
 /** @import { Content, Page } from '../types.ts' */
-import { withoutCostNote } from './budget-amounts.js'
+import { meters, refusedNote, withoutCostNote } from './budget-amounts.js'
 import { changeList } from './changes.js'
 import { get, segment, send } from './client.js'
 import { createTabs, detailsHead, doWanted } from './details.js'
@@ -39,8 +39,11 @@ const secondsBetween = 5
 const periods = { daily: 'a day', weekly: 'a week', monthly: 'a month' }
 
 /** @param {Key} key */
-export function keyBadge({ state, kind, role }) {
+export function keyBadge(key) {
+  const { state, kind, role } = key
   const shown = badge(state === 'enabled' ? 'ok' : state === 'expired' ? 'bad' : 'off', state)
+  if (state === 'enabled' && refusing(key).length > 0)
+    return html`<span class="actions">${shown}${badge('bad', 'budget spent')}</span>`
   return kind === 'inference' ? shown : html`<span class="actions">${shown}${badge('info', role ?? kind)}</span>`
 }
 
@@ -56,6 +59,26 @@ export function budget(key) {
     return html`${isUnknown(key) ? unknownCost('cost unknown') : `${money(used)} spent`}<span class="muted">, no limit</span>`
   if (isUnknown(key)) return html`${unknownCost('cost unknown')}<span class="muted">, limit ${money(limit)}</span>`
   return meter(used, limit, html`${money(used)} of ${money(limit)}${reset === null ? nothing : ` ${periods[reset]}`}`)
+}
+
+/** The budgets that refuse every request of a key. @param {Key} key */
+const refusing = ({ limited_by: budgets = [] }) => budgets.filter(({ refuses_all: refuses }) => refuses)
+
+/** @param {{ id: string, name: string }} budget */
+const budgetLink = ({ id, name }) => html`<a href=${href(['budgets', id])}>${stored(name, 120)}</a>`
+
+/** Its own budget, and those that refuse its requests. @param {Key} key */
+export function budgetCell(key) {
+  return html`${budget(key)}${refusing(key).map((each) => html`<div class="small">${budgetLink(each)} is spent</div>`)}`
+}
+
+/** The budgets that apply to it. @param {NonNullable<Key['limited_by']>} budgets */
+function budgetList(budgets) {
+  if (budgets.length === 0) return html`<span class="muted">none</span>`
+  return budgets.map(
+    ({ spent = [], mode, refuses_all: refuses, ...each }) =>
+      html`<div>${budgetLink(each)}${mode === 'block' ? nothing : html` <span class="muted small">only warns</span>`}</div>${meters(spent).map((shown) => html`<div>${shown}</div>`)}${refuses ? refusedNote(spent, mode) : nothing}`,
+  )
 }
 
 /** @param {Key} key */
@@ -160,7 +183,7 @@ async function requestsWithoutCost(hash) {
 
 /** @param {Page} page @param {Key} key @param {{ data: Policy[], total_count: number }} users @param {number} withoutCost */
 function overview(page, key, users, withoutCost) {
-  return html`<section class="card">${details(key)}</section>
+  return html`<section class="card">${details(key, withoutCost)}</section>
     ${withoutCostNote(page, withoutCost, `Of the last ${withoutCostDays} days, `)}
     ${key.kind === 'inference' ? usedBy(users, key.hash, key.id) : nothing}`
 }
@@ -197,8 +220,12 @@ function labelList(labels) {
   return pairs.length === 0 ? html`<span class="muted">none</span>` : stored(pairs.join(', '), 2_000)
 }
 
-/** @param {Key} key */
-function details(key) {
+/** @param {Key} key @param {number} withoutCost */
+function details(key, withoutCost) {
+  const unknown =
+    withoutCost === 0
+      ? nothing
+      : html` ${unknownCost(`(and ${count(withoutCost)} unknown in the last ${withoutCostDays} days)`)}`
   const names = (/** @type {string[] | null} */ values) =>
     values === null ? html`<span class="muted">all</span>` : stored(values.join(', '), 2_000)
   return facts([
@@ -207,8 +234,11 @@ function details(key) {
       'Spent',
       isUnknown(key)
         ? unknownCost()
-        : html`${money(key.usage_daily)} today, ${money(key.usage_weekly)} this week, ${money(key.usage_monthly)} this month, ${money(key.usage)} in all`,
+        : html`${money(key.usage_daily)} today, ${money(key.usage_weekly)} this week, ${money(key.usage_monthly)} this month, ${money(key.usage)} in all${unknown}`,
     ],
+    ...(key.limited_by === undefined
+      ? []
+      : [/** @type {[string, Content]} */ (['Budgets', budgetList(key.limited_by)])]),
     ['Rates', rates(key)],
     ['Allowed models', names(key.allowed_models)],
     ['Allowed presets', names(key.allowed_presets)],

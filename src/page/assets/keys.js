@@ -6,7 +6,7 @@ import { get, segment, send } from './client.js'
 import { confirm, nameList } from './dialog.js'
 import { unused, unusedFilter } from './filters.js'
 import { invite } from './invite.js'
-import { budget, keyBadge, keyDetails, rates } from './key.js'
+import { budgetCell, keyBadge, keyDetails, rates } from './key.js'
 import { keyForm } from './key-form.js'
 import { createListing, partOf } from './listing.js'
 import { html, nothing } from './lit-html.js'
@@ -128,7 +128,7 @@ function list(page) {
           value: ({ name }) => name,
         },
         { title: 'State', cell: keyBadge, value: ({ state }) => state },
-        { title: 'Budget', cell: budget, value: ({ usage }) => usage },
+        { title: 'Budget', cell: budgetCell, value: ({ usage }) => usage },
         { title: 'Rates', cell: rates },
         { title: 'User', cell: ({ owner }) => stored(owner, 80), value: ({ owner }) => owner },
         {

@@ -1,0 +1,28 @@
+// What remains of a budget, as operations on budgets and on keys return it.
+import type { RemainingAmount } from '../../spending/budget-state.ts'
+import { type } from '../../values/shape.ts'
+import { timeOf } from './references.ts'
+
+export const spentShape = type({
+  per: 'string',
+  unit: "'usd' | 'tokens' | 'requests'",
+  limit: 'number',
+  spent: 'number',
+  remaining: 'number',
+  resets_at: 'string | null',
+  'requests_without_cost?': 'number.integer',
+})
+
+export function showRemaining({
+  per,
+  unit,
+  limit,
+  spent,
+  remaining,
+  resetsAt,
+  requestsWithoutCost,
+}: RemainingAmount): typeof spentShape.infer {
+  const resets_at = timeOf(resetsAt === Infinity ? null : resetsAt)
+  const unknown = unit === 'usd' ? { requests_without_cost: requestsWithoutCost } : {}
+  return { per, unit, limit, spent, remaining, resets_at, ...unknown }
+}
