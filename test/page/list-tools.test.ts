@@ -175,6 +175,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await go('#/requests?tab=refused')
     const row = page.getByRole('row').filter({ hasText: 'poor' })
     await row.waitFor()
+    await page.getByText('what it refused before is not known').waitFor()
     expect(await row.textContent()).toMatch(/402[\s\S]*Budget of the key spent[\s\S]*2/)
     await page.getByLabel('Reason', { exact: true }).selectOption('Budget spent')
     await page.getByText('Nothing matches these filters').waitFor()

@@ -38,15 +38,18 @@ export function refusedList(page, only = {}) {
   )
   return () => {
     if (found === undefined) return loading()
-    const { since } = found
     const { reason, key } = page.query
     const data = found.data.filter(
       (each) =>
         (reason ?? each.reason) === each.reason &&
         (only.key !== undefined || key === undefined || includes(each.key_name ?? each.key_id, key)),
     )
+    const isDay = Date.now() - Date.parse(found.since) >= 86_400_000
+    const span = isDay
+      ? 'in the last 24 hours'
+      : html`since it started, ${ago(found.since)}; what it refused before is not known`
     return html`<div class="tools" role="search">${filters.show()}</div>
-      <p class="muted">What the node that responded has refused in the last 24 hours, and since it started ${ago(since)}: counted by key and reason, with the latest of each.</p>
+      <p class="muted">What the node that responded has refused ${span}. Counted by key and reason, with the latest of each.</p>
       ${table({
         label: 'Refused requests',
         isList: true,
@@ -56,7 +59,7 @@ export function refusedList(page, only = {}) {
         empty: filters.isSet()
           ? html`<p class="muted">Nothing matches these filters.</p>`
           : empty(
-              'Nothing was refused',
+              isDay ? 'Nothing was refused' : 'Nothing was refused since the start',
               'Requests over a limit or budget, or for a model that is not allowed, appear here.',
             ),
       })}`
