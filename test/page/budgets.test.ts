@@ -76,6 +76,11 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
       expect(await button('Create budget').isDisabled()).toBe(true)
       await page.locator(`#f-override-${index}-amount`).fill(amount)
     }
+    await page.locator('#f-limit-0-amount').fill('0')
+    await button('Create budget').click()
+    await inDialog().getByText('refuses every request').waitFor()
+    await button('Cancel').click()
+    await page.locator('#f-limit-0-amount').fill('20')
     await button('Create budget').click()
     await page.getByText('$1.50 of $50.00 a month').waitFor()
     const { data } = await latchkey.admin<{ data: Row[] }>('budgets.list')

@@ -15,6 +15,7 @@ import {
   withoutCostNote,
 } from './budget-amounts.js'
 import { segment, send } from './client.js'
+import { confirm } from './dialog.js'
 import { begin, createEdit, openEdit, saveEdit, trouble, unsavedMark } from './edit.js'
 import { pairsProblem } from './fields.js'
 import { debounce, field, form } from './form.js'
@@ -100,13 +101,29 @@ function createBudgetEdit(page, id, onChange = () => {}) {
 }
 /** @typedef {ReturnType<typeof createBudgetEdit>} Edited */
 
+/** A limit of 0 lets nothing through. @param {BudgetValues} values */
+function refusesAll(values) {
+  const { mode, windows, concurrent_requests: running } = bodyOf(values)
+  const limits = /** @type {object[]} */ (windows).flatMap((window) => Object.values(window))
+  return mode === 'block' && (running === 0 || limits.includes(0))
+}
+
+const question = {
+  title: 'Refuse every request?',
+  body: html`<p>A limit is 0, so the budget refuses every request that it applies to, from now on.</p>`,
+  action: 'Refuse them all',
+  isDanger: true,
+}
+
 /** @param {Edited} edited @param {string} [id] */
-const save = (edited, id) =>
-  saveEdit(edited, (response) => {
+async function save(edited, id) {
+  if (refusesAll(edited.draft.values) && !(await confirm(question))) return
+  await saveEdit(edited, (response) => {
     const changed = response === undefined ? 'Nothing was changed' : 'The budget was changed'
     notify('ok', id === undefined ? 'The budget is in force' : changed)
     go(['budgets', id ?? response.data.id])
   })
+}
 
 /** @param {Page} page @param {string} [id] none for a new budget */
 export function budgetForm(page, id) {

@@ -34,6 +34,7 @@ import { whoOf } from './you.js'
  * @property {(values: V) => Values} [split] the parts in which two versions are compared; the fields where it is missing
  * @property {(parts: Values, values: V) => V} [join] the opposite
  * @property {Record<string, (value: any) => string>} [words] how two versions of a part are shown that is no text
+ * @property {readonly (keyof V)[]} [own] what the form alone has, and the record does not: nobody else changes it
  * @property {(values: V, etag: string | undefined) => Promise<any>} [save] instead of POST and PATCH of what `bodyOf` returns
  */
 
@@ -229,8 +230,8 @@ async function lastChangeOf(id) {
 async function meet(edit) {
   const { data, etag } = await readRecord(edit)
   const { kind, opened, draft } = edit
-  const { split = identity, join = identity } = kind
-  const theirs = kind.valuesOf(data)
+  const { split = identity, join = identity, own = [] } = kind
+  const theirs = { ...kind.valuesOf(data), ...Object.fromEntries(own.map((name) => [name, opened[name]])) }
   const [before, now, mine] = [split(opened), split(theirs), { ...split(draft.values) }]
   for (const name of Object.keys({ ...before, ...now })) if (isSame(mine[name], before[name])) mine[name] = now[name]
   draft.values = join(mine, draft.values)

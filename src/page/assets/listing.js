@@ -98,10 +98,15 @@ function createSearch(page, label, restart) {
       void restart()
     }, searchDelayMilliseconds)
   }
+  /** The browser empties the field first. */
+  const leave = (/** @type {KeyboardEvent} */ { key, target }) => {
+    const input = /** @type {HTMLInputElement} */ (target)
+    if (key === 'Escape' && input.value === '') input.blur()
+  }
   return () =>
     label === undefined
       ? nothing
-      : html`<input type="search" aria-label=${label} placeholder=${label} .value=${page.query.search ?? ''} @input=${onSearch} />`
+      : html`<input type="search" aria-label=${label} placeholder=${label} .value=${page.query.search ?? ''} @input=${onSearch} @keydown=${leave} />`
 }
 
 /**

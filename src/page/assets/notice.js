@@ -35,7 +35,7 @@ export function forgetUnreached() {
   show()
 }
 
-/** For another person who signs in. */
+/** For another person who signs in, and for what is gone. */
 export function clearNotices() {
   shown = []
   show()

@@ -49,6 +49,7 @@ export function createPolicyDraft(page, id) {
     ...(id === undefined ? {} : { self: `${path}/${segment(id)}` }),
     blank: valuesOf(undefined),
     valuesOf,
+    own: ['platform', 'answers'],
     bodyOf: sentOf,
     numbers: numbersIn(policyFields, id === undefined),
     onChange: (name) => {

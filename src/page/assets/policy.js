@@ -10,7 +10,7 @@ import { exchangeList } from './exchanges.js'
 import { findingList } from './findings.js'
 import { switchButton } from './form.js'
 import { html, nothing } from './lit-html.js'
-import { notify } from './notice.js'
+import { clearNotices, notify } from './notice.js'
 import { hourOf } from './overview.js'
 import { ago, at, badge, callout, code, count, facts, heading, json, loading, mono, stored } from './parts.js'
 import { planNotice } from './plan.js'
@@ -72,6 +72,8 @@ export function policyDetails(page, id) {
       <p>Tokens that were issued stay valid until they expire, at most 15 minutes. The audit log keeps its exchanges.</p>`
     if (!(await confirm({ title: 'Delete this policy?', body, action: 'Delete policy', isDanger: true }))) return
     await send('DELETE', self)
+    // What can be undone of it, such as a pause, no longer can.
+    clearNotices()
     notify('ok', html`Deleted the policy ${stored(policy.name, 80)}`)
     go(['policies'])
   }
