@@ -18,8 +18,10 @@ const rowsAtOnce = 500
 const rowsPerStatement = 100
 /** After which a commit ends: it may take five seconds, on a slow network too. */
 const charactersMax = 4_000_000
-/** Filled by the migrations, and copied last: a database without it is refused as unfinished. */
+/** Copied last: a database without it is refused as unfinished. */
 const identityTable = 'installation'
+/** What the migrations fill. */
+const filledTables = [identityTable, 'served_summed']
 
 /** Reads the tables from a database file: a server may refuse the pragmas. */
 export async function listCopiedTables({ client }: Database): Promise<CopiedTable[]> {
@@ -51,16 +53,16 @@ const nameOf = ({ name }: Row) => String(name)
 
 /** Reports whether a database has rows that a copy would mix with. */
 export async function hasRows({ client }: Database, tables: readonly CopiedTable[]): Promise<boolean> {
-  for (const { name } of tables.filter(({ name }) => name !== identityTable)) {
+  for (const { name } of tables.filter(({ name }) => !filledTables.includes(name))) {
     const { rows } = await client.execute(`select 1 from ${name} limit 1`)
     if (rows.length > 0) return true
   }
   return false
 }
 
-/** Takes the identity that the migrations made. Until the one of the source is copied, nothing opens the target. */
-export async function clearIdentity(to: Database): Promise<void> {
-  await to.commit([{ sql: `delete from ${identityTable}`, args: [] }])
+/** Takes what the migrations made, such as the identity. Until that of the source is copied, nothing opens the target. */
+export async function clearFilled(to: Database): Promise<void> {
+  await to.commit(filledTables.map((name) => ({ sql: `delete from ${name}`, args: [] })))
 }
 
 export function isIdentity({ name }: CopiedTable): boolean {

@@ -4,7 +4,7 @@ import type { OpenRefusal } from '../../db/file/file-errors.ts'
 import type { Database } from '../../db/file/open.ts'
 import {
   type CopiedTable,
-  clearIdentity,
+  clearFilled,
   copyTable,
   countRows,
   digestTable,
@@ -37,7 +37,7 @@ export async function copyDatabase(from: Side, to: Side, onProgress: OnProgress)
       if (await hasRows(target, tables))
         throw new Fault('conflict', `The target ${to.url} is not empty; name ${emptyTarget(target)}`)
       const newestCommit = await readNewestCommit(source)
-      await clearIdentity(target)
+      await clearFilled(target)
       const onRows = halfBy(await countRows(source, tables), onProgress)
       const digests: TableDigest[] = []
       const copyAll = async (part: CopiedTable[]) => {

@@ -32,10 +32,10 @@ describe('where an issuer has no client of the page, a policy cannot target', ()
       const before = await namesOf()
       for (const dry_run of [false, true])
         await expect(latchkey.admin('policies.create', policy({ key: kind, dry_run }))).rejects.toThrow(
-          'has no client with which people sign in to the admin page',
+          'has no client with which people sign in, which a policy',
         )
       await expect(latchkey.admin('policies.update', { policy: 'policy', key: kind })).rejects.toThrow(
-        'has no client with which people sign in to the admin page',
+        'has no client with which people sign in, which a policy',
       )
       expect(await namesOf()).toEqual(before)
       expect(await latchkey.admin('policies.show', { policy: 'policy' })).toMatchObject({ key_name: 'target' })
