@@ -12,7 +12,7 @@ import { json } from '../http/reply.ts'
 import { keyListRowsMax, operationBodyBytesMax } from '../limits.ts'
 import type { RequestFacts } from '../spending/budget.ts'
 import type { Budgets } from '../spending/budgets.ts'
-import { keyHashText } from '../values/id-text.ts'
+import { keyReferenceText } from '../values/id-text.ts'
 import { recordedText } from '../values/recorded-text.ts'
 import { actorOf } from './actor.ts'
 import type { Key } from './api-key.ts'
@@ -192,12 +192,13 @@ function remove(run: RunKeyOperation): Handle<BearerContext> {
   }
 }
 
-/** @throws Fault `not_found` when the organization has no key with this hash */
-async function findKey(run: RunKeyOperation, { organizationId }: Key, hash = ''): Promise<KeyWithUser> {
+/** @throws Fault `not_found` when the organization has no key with this hash or id */
+async function findKey(run: RunKeyOperation, { organizationId }: Key, reference = ''): Promise<KeyWithUser> {
   const notFound = () => new Fault('not_found', 'Resource not found')
-  if (!keyHashText.test(hash)) throw notFound()
+  // No name looks like an id.
+  if (!keyReferenceText.test(reference)) throw notFound()
   try {
-    return await run('keys.show', { organization: organizationId, key: hash })
+    return await run('keys.show', { organization: organizationId, key: reference })
   } catch (error) {
     throw error instanceof Fault && error.code === 'not_found' ? notFound() : error
   }

@@ -4,7 +4,7 @@ import { budgetModes, budgetPeriods } from '../../db/schema/budget-schema.ts'
 import { fairBys, keyKinds, queueClasses, roles } from '../../db/schema/value-names.ts'
 import type { RouteDoc } from '../http/documented-route.ts'
 import { keyListRowsMax, nameCharactersMax } from '../limits.ts'
-import { keyHashText } from '../values/id-text.ts'
+import { keyReferenceText } from '../values/id-text.ts'
 import { type } from '../values/shape.ts'
 import { nameShape, offsetShape, referenceShape, textShape, unusedInput } from '../values/shapes.ts'
 import { keyStates } from './api-key.ts'
@@ -142,7 +142,10 @@ export const listQuery = type({
 
 export const rotateBody = type({ '+': 'reject', 'grace_seconds?': graceShape })
 
-const one = { path: '/keys/{hash}', segments: { hash: type(keyHashText).configure({ says: 'The hash of the key' }) } }
+const one = {
+  path: '/keys/{hash}',
+  segments: { hash: type(keyReferenceText).configure({ says: 'The hash or the id of the key' }) },
+}
 const rules =
   'The time in expires_at must be in the future. limit_reset needs a limit. A management key cannot have limits, ' +
   `rates, models or presets. The service ignores ${ignoredFields.join(', ')}.`
@@ -215,7 +218,7 @@ export const docs = {
     method: 'DELETE',
     ...one,
     name: 'keysDelete',
-    summary: 'Delete a key permanently, by its hash',
+    summary: 'Delete a key permanently, by its hash or id',
     access: accessOf('keys.delete'),
     answer: type({ deleted: 'true' }),
   },

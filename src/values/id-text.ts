@@ -6,6 +6,9 @@ export const uuidText = /^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$/
 /** The public identifier of a key (reference: Credentials). */
 export const keyHashText = /^[0-9a-f]{64}$/
 
+/** How paths name a key: by its hash, which a rotation changes, or by its id. */
+export const keyReferenceText = new RegExp(`${keyHashText.source}|${uuidText.source}`)
+
 /** An API key within a text, in either case. */
 export const apiKeyInText = /sk-lk-v1-[0-9a-f]{64}/i
 

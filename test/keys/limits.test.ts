@@ -42,7 +42,10 @@ test('a key shows the budgets that apply to it, and which of them refuses all of
     })
   await budget('research week')
   await budget('only warns', { mode: 'warn' })
-  await budget('of some models', { applies_to: { labels: { team: 'research' }, models: ['other/*'] } })
+  await budget('of some models', {
+    applies_to: { labels: { team: 'research' }, models: ['other/*'] },
+    windows: [{ per: 'week', requests: 0 }],
+  })
   await budget('each person', { each: 'attribution' })
   await budget('not theirs', { applies_to: { labels: { team: 'support' } } })
   const key = await create({ labels: { team: 'research' } })

@@ -29,6 +29,22 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
   })
   afterAll(() => latchkey.stop())
 
+  test('a policy whose key is disabled leads to the key and enables it, and its key begins a new policy', async () => {
+    await latchkey.admin('keys.disable', { key: latchkey.key.id })
+    await go(`#/policies/${latchkey.policy.id}`)
+    await heading('policy')
+    await button('Enable its key').click()
+    await page.getByText('Its key is enabled').waitFor()
+    await page.getByRole('link', { name: 'target', exact: true }).click()
+    await heading('target')
+    await page.getByText('enabled', { exact: true }).first().waitFor()
+    await go(`#/policies/new?key=${latchkey.key.id}`)
+    await heading('New policy')
+    await page.waitForFunction(
+      () => (document.querySelector('[name=key]') as HTMLInputElement | null)?.value === 'target',
+    )
+  })
+
   test('sets a price, refuses one at its field, and changes it from a day on', async () => {
     await go('#/upstreams')
     await page.getByRole('link', { name: 'Set a price' }).click()
