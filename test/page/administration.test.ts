@@ -296,6 +296,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await tabTo('I have copied it')
     await press('Enter')
     await page.getByText('Old secret').waitFor()
+    await page.getByText('not used since the rotation').waitFor()
     expect(await latchkey.admin('keys.show', { key: 'by keyboard' })).toMatchObject({
       limit: 25.5,
       previous_until: expect.any(String),

@@ -210,7 +210,11 @@ function historyOf(page, idOf) {
 function secrets({ previous_until: until, previous_last_used_at: used, current_last_used_at: newUsed }) {
   return [
     ['New secret', html`last used ${ago(newUsed)}`],
-    ['Old secret', html`works until ${at(until)}; last used ${ago(used)}`],
+    // Before it, nobody counted the uses of a secret apart from those of its key.
+    [
+      'Old secret',
+      html`works until ${at(until)}; ${used ? html`last used ${ago(used)}` : 'not used since the rotation'}`,
+    ],
   ]
 }
 
