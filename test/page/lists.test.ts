@@ -140,7 +140,11 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await latchkey.admin('issuers.add', { name: 'actions', issuer_url: url })
     const chosen = (name: string) =>
       page.waitForFunction((to) => document.querySelector<HTMLInputElement>('#f-issuer')?.value === to, name)
+    // Not the form of the test before, which has an issuer.
+    await go('#/policies')
+    await heading('Policies')
     await go('#/policies/new')
+    await heading('New policy')
     await page.getByText('GitHub', { exact: true }).click()
     await chosen('actions')
     expect(await page.getByRole('link', { name: 'Add this issuer' }).count()).toBe(0)
