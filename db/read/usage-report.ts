@@ -9,7 +9,7 @@ import { costUnknown } from '../schema/unknown-cost.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { matching, rangeOf, readable, type UsageFilter } from '../tables/usage.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
-import { groupColumns } from './usage-columns.ts'
+import { dayOfRow, groupColumns } from './usage-columns.ts'
 
 /** The summed fields, in the order in which a slice returns them. `unpriced` counts requests with an unknown cost. */
 const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars', 'unpriced'] as const
@@ -17,9 +17,6 @@ export type UsageTotals = Record<(typeof added)[number], number>
 /** `days` has the totals of each day (days since 1970) with requests. */
 export type UsageGroup = { values: (string | number | null)[]; totals: UsageTotals; days: Map<number, UsageTotals> }
 
-const dayMilliseconds = 24 * 60 * 60 * 1_000
-/** Days since 1970. */
-export const dayOfRow = sql`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
 /** The names of the values of a group. */
 export function valueNamesOf(by: UsageGrouping): string[] {
   return Object.keys(groupColumns[by])

@@ -5,6 +5,7 @@ import { servedTotals } from '../schema/served-schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import type { UsageFilter } from '../tables/usage.ts'
 import type { OnProgress } from './slices.ts'
+import { dayMilliseconds } from './usage-columns.ts'
 import { addSum, reportLedger, type Sum, type UsageReport } from './usage-report.ts'
 
 const { day, organizationId, upstream, workspaceId, presetVersion } = servedTotals
@@ -19,14 +20,14 @@ export function isServed(by: UsageGrouping): by is keyof typeof valuesOf {
   return Object.hasOwn(valuesOf, by)
 }
 
-const dayMilliseconds = 24 * 60 * 60 * 1_000
 const { requests, promptTokens, completionTokens, totalTokens, costNanodollars, requestsWithoutCost } = servedTotals
 const summed = [requests, promptTokens, completionTokens, totalTokens, costNanodollars, requestsWithoutCost].map(
   (column) => sql`cast(total(${column}) as integer)`,
 )
 
 export type ServedFilter = {
-  organizationId: string /** Days since 1970; includes both. */
+  organizationId: string
+  /** Days since 1970; includes both. */
   firstDay: number
   lastDay: number
 }

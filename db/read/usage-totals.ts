@@ -10,7 +10,7 @@ import { matching, rangeOf, readable, rowIdsOf, type UsageFilter } from '../tabl
 import { findHourDrift } from './hour-drift.ts'
 import { createPace, nextSlice } from './pace.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
-import { groupColumns } from './usage-columns.ts'
+import { dayMilliseconds, dayOfRow, groupColumns } from './usage-columns.ts'
 
 /** The summed fields, in the order in which a slice returns them. `unpriced` counts requests with an unknown cost. */
 const added = ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costNanodollars', 'unpriced'] as const
@@ -20,9 +20,7 @@ export type UsageSum = Record<(typeof added)[number], number> & {
   lastUsedAt: number
 }
 
-const dayMilliseconds = 24 * 60 * 60 * 1_000
-const day = sql<number>`${usage.at} / ${sql.raw(String(dayMilliseconds))}`
-const groups: Record<UsageGrouping, Record<string, SQLiteColumn | SQL>> = { ...groupColumns, day: { day } }
+const groups: Record<UsageGrouping, Record<string, SQLiteColumn | SQL>> = { ...groupColumns, day: { day: dayOfRow } }
 
 /** SQLite's `total` returns a float, so a sum beyond the safe integers stays readable. */
 function total(column: SQLiteColumn) {
@@ -190,7 +188,7 @@ async function addUpDays(orm: Orm, kept: KeptSlice[], onProgress?: OnProgress): 
   const slice = orm
     .select({
       keyId: usage.keyId,
-      day: day.mapWith(Number),
+      day: dayOfRow.mapWith(Number),
       requests: count(),
       promptTokens: counted(usage.promptTokens),
       completionTokens: counted(usage.completionTokens),
@@ -199,7 +197,7 @@ async function addUpDays(orm: Orm, kept: KeptSlice[], onProgress?: OnProgress): 
     })
     .from(usage)
     .where(inSlice)
-    .groupBy(usage.keyId, day)
+    .groupBy(usage.keyId, dayOfRow)
     .prepare()
   const found = new Map<string, DayTotals>()
   let { first: from } = await rowIdsOf(orm)

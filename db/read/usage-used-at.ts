@@ -5,8 +5,7 @@ import { usage } from '../schema/record-schema.ts'
 import type { UsageGrouping } from '../schema/usage-groupings.ts'
 import { matching, rangeOf, type UsageFilter } from '../tables/usage.ts'
 import { type OnProgress, type RowRange, readInSlices } from './slices.ts'
-import { groupColumns } from './usage-columns.ts'
-import { dayOfRow } from './usage-report.ts'
+import { dayOfRow, groupColumns } from './usage-columns.ts'
 
 /** When each group was last used, by its values as JSON, of the newest rows of the ledger that fit. Milliseconds. */
 export async function readUsedAt(

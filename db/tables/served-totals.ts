@@ -3,6 +3,7 @@
 import { getTableColumns, getTableName, sql } from 'drizzle-orm'
 import type { Orm } from '../file/open.ts'
 import { readFitting } from '../read/fitting.ts'
+import { dayMilliseconds } from '../read/usage-columns.ts'
 import { usage } from '../schema/record-schema.ts'
 import { servedTotals } from '../schema/served-schema.ts'
 import { costUnknownText } from '../schema/unknown-cost.ts'
@@ -12,7 +13,7 @@ import type { Statement } from '../write/rows.ts'
 const rowsAtOnce = 2_000
 
 const names: Record<string, string> = {
-  day: 'at / 86400000',
+  day: `at / ${dayMilliseconds}`,
   organization_id: 'organization_id',
   upstream: "coalesce(upstream, '')",
   workspace_id: 'workspace_id',
