@@ -38,13 +38,15 @@ const spent = {
   remaining: 'number',
   resets_at: 'string | null',
 } as const
+/** What remains of a budget, for who may read the costs of others. */
+export const spentShape = type({ ...spent, per: 'string', 'requests_without_cost?': 'number.integer' })
 /** `refuses_all`: it is spent, and is about every request of the key. `spent`: unless it counts for more than the key decides. */
 const keyBudget = type({
   id: 'string',
   name: 'string',
   mode: type.enumerated(...budgetModes),
   refuses_all: 'boolean',
-  'spent?': type({ ...spent, per: 'string', 'requests_without_cost?': 'number.integer' }).array(),
+  'spent?': spentShape.array(),
 })
 export type KeyBudget = typeof keyBudget.infer
 

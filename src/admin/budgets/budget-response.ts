@@ -1,13 +1,14 @@
 // What operations return of a budget: its row, and what was spent of it.
 import { createPace } from '../../../db/read/pace.ts'
 import type { Budget as BudgetRow } from '../../../db/schema/budget-schema.ts'
+import { spentShape } from '../../keys/openapi.ts'
 import { createLargest } from '../../values/largest.ts'
 import { type } from '../../values/shape.ts'
 import { budgetFields } from '../kinds/budget.ts'
 import { responseOf, showFields } from '../kinds/fields.ts'
 import type { Needs } from '../operation/context.ts'
 import { timeOf } from '../operation/references.ts'
-import { showRemaining, spentShape } from '../operation/remaining-response.ts'
+import { showRemaining } from '../operation/remaining-response.ts'
 import { nameOfValue } from './resolve-scope.ts'
 import { mapScope, type ScopeNames } from './scope.ts'
 

@@ -1,17 +1,7 @@
 // What remains of a budget, as operations on budgets and on keys return it.
+import type { spentShape } from '../../keys/openapi.ts'
 import type { RemainingAmount } from '../../spending/budget-state.ts'
-import { type } from '../../values/shape.ts'
 import { timeOf } from './references.ts'
-
-export const spentShape = type({
-  per: 'string',
-  unit: "'usd' | 'tokens' | 'requests'",
-  limit: 'number',
-  spent: 'number',
-  remaining: 'number',
-  resets_at: 'string | null',
-  'requests_without_cost?': 'number.integer',
-})
 
 export function showRemaining({
   per,
