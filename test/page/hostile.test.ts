@@ -125,6 +125,28 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.unroute('**/findings?*')
   })
 
+  test('a check that a finding offers says a failure as one, with the name of what failed', async () => {
+    const [about, names] = [{ level: 'error', message: 'old', action: 'Look at it' }, ['gpu-2']]
+    const findings = [
+      { ...about, area: 'upstreams', code: 'upstream_failing', operation: 'upstreams.check', names },
+      { ...about, area: 'webhooks', code: 'webhook_failing', operation: 'webhooks.test', names: ['ops'] },
+    ]
+    const failed = { ok: false, problem: 'nothing listens there' }
+    await page.route('**/findings?*', (route) => route.fulfill({ json: { data: { findings } } }))
+    await page.route('**/upstreams/gpu-2/check', (route) => route.fulfill({ json: { data: [failed] } }))
+    await page.route('**/webhooks/ops/test', (route) => route.fulfill({ json: { data: failed } }))
+    await go('#/policies')
+    await go('#/overview')
+    for (const [label, says] of [
+      ['Check gpu-2', 'gpu-2 fails: nothing listens there'],
+      ['Test ops', 'The test event did not arrive: nothing listens there'],
+    ] as const) {
+      await page.getByRole('button', { name: label }).click()
+      await page.getByRole('alert').getByText(says).waitFor()
+    }
+    await page.unrouteAll()
+  })
+
   test('a budget of keys leads to the keys: each has a button that opens its form, and the health leads there too', async () => {
     const about = { level: 'error', message: 'spent', action: 'latchkey keys update KEY', count: 5 }
     const spent = {

@@ -312,6 +312,8 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
 
   test('deleting says what it stops, and Escape keeps the policy', async () => {
     await go(`#/policies/${latchkey.policy.id}`)
+    await page.getByRole('switch', { name: 'Enabled' }).click()
+    await page.getByRole('button', { name: 'Undo' }).last().waitFor()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog', { name: 'Delete this policy?' }).getByText('stop at once').waitFor()
     await page.keyboard.press('Escape')
@@ -320,6 +322,7 @@ describe.skipIf(!hasChromium)('the admin page (needs chromium)', () => {
     await page.getByRole('button', { name: 'Delete policy' }).click()
     await heading('Policies')
     await page.getByText('Deleted the policy policy').waitFor()
+    expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0)
     expect((await latchkey.admin<{ data: Row[] }>('policies.list')).data.map(({ name }) => name)).not.toContain(
       'policy',
     )
