@@ -75,9 +75,9 @@ export function createSimulation(budget: Budget): Simulation {
       for (const [counter, sum] of sums) {
         const counted = countedOf(counter, start)
         const part = fittingPart(counted, start, sum)
-        if (part === 1) admit(counted, start, sum)
-        else if (part === 0) refuse(counted, start, sum.requests)
-        else runningOut.add(counter)
+        if (part === 0) refuse(counted, start, sum.requests)
+        else if (part < 1 || (sum.requests > 1 && spendsAll(budget, counted, start, sum))) runningOut.add(counter)
+        else admit(counted, start, sum)
       }
       return runningOut
     },
@@ -95,6 +95,14 @@ export function createSimulation(budget: Budget): Simulation {
     },
     counters: () => [...counters.values()].map(({ windows: _windows, ...counted }) => counted),
   }
+}
+
+/** Whether this spends a window to the last token or dollar: a request after that is refused, though it adds nothing. */
+function spendsAll(budget: Budget, { counter, windows }: CounterState, at: number, sum: Amounts): boolean {
+  return windows.some((used, index) => {
+    const limit = budget.limitOf(counter, index, at)
+    return used.tokens + sum.tokens >= limit.tokens || used.nanodollars + sum.nanodollars >= limit.nanodollars
+  })
 }
 
 const measures = ['nanodollars', 'tokens', 'requests'] as const

@@ -105,6 +105,18 @@ test('hours give the same refusals as single requests, whatever windows, months 
   )
 })
 
+test('a request that adds nothing is refused in the hour in which the one before it spent all', () => {
+  const at = Date.UTC(2026, 10, 29)
+  const used = (tokens: number) => ({ requests: 1, tokens, nanodollars: 0 })
+  const requests = [
+    { counter: 'b', at, used: used(4) },
+    { counter: 'b', at: at + 60_000, used: used(0) },
+  ]
+  const row = rowOf([{ per: 'hour', tokens: 4 }])
+  expect(simulate(row, requests)).toMatchObject([{ requests: 2, refused: 1 }])
+  expect(replay(row, requests)).toEqual(new Map([['b', 1]]))
+})
+
 test('an hour whose requests are gone is estimated by the part that fits', () => {
   const simulation = createSimulation(compileBudget(rowOf([{ per: 'day', tokens: 50 }]), null))
   const sum = { requests: 10, tokens: 100, nanodollars: 0 }
